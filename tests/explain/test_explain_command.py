@@ -10,6 +10,10 @@ from scripts import EVENTS, RELEASES, written
 
 from rtmeter import cli
 from rtmeter.cli import exit_codes
+from rtmeter.model import Doubt
+from rtmeter.results import store
+from rtmeter.results.record import text_of
+from traced_cells import write_traced
 
 Captured = pytest.CaptureFixture[str]
 SCRIPT = """
@@ -84,3 +88,17 @@ def test_what_is_missing_or_is_not_there(tmp_path: Path, capsys: Captured) -> No
     code, said = explain(capsys, *files, "--thread", "10", "--json", option, "5")
     assert code == exit_codes.ERROR
     assert json.loads(said[: said.rindex("}") + 1])["error"]["field"] == option
+
+
+def test_what_the_recording_lost_of_a_cell_is_said(tmp_path: Path, capsys: Captured) -> None:
+    cell = write_traced(tmp_path / "traced", "hog")
+    record = store.read_cell(cell)
+    lost = Doubt("trace_lost", "7 events of the kernel were lost", "leave a CPU to the front")
+    other = Doubt("load_exceeded", "the machine was busy", "free it")
+    whole = record.changed(warnings=[other])
+    for kept, said in ((record.changed(warnings=[other, lost]), True), (whole, False)):
+        (cell / store.CELL).write_text(text_of(kept), encoding="utf-8")
+        assert cli.invoke(["explain", str(cell)]) == exit_codes.PASS
+        out = capsys.readouterr().out
+        line = "trace_lost: 7 events of the kernel were lost (leave a CPU to the front)\n"
+        assert (line in out) is said and "busy" not in out

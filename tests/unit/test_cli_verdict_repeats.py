@@ -34,6 +34,11 @@ def test_repeats_of_a_cell_have_one_verdict(capsys: Captured) -> None:
     code, said = verdict("r --deadline 1ms --miss-ratio 1e-4", capsys)
     assert code == exit_codes.PASS  # 20,000 alone would not do: 3 / n = 1.5e-4
     assert said.startswith("cell: pass: 0 of 60,000 releases missed the deadline of 1,000 us")
+    of_each, of_both = (
+        found.partition("design effect")[2].splitlines()[0]
+        for found in (verdict("r/cell-r1 --deadline 1ms --miss-ratio 1e-4", capsys)[1], said)
+    )
+    assert of_both.endswith(" of the upper bound, with how far runs differ)") and "bound" not in of_each
     assert "cell-r1" not in said and verdict("r/cell-r1 --deadline 1ms --miss-ratio 1e-4", capsys)[0] == 3
     (found,) = as_json("r --deadline 1ms --miss-ratio 1e-4", capsys)["cells"]
     assert found["n"] == 60_000 and found["path"] == ["r/cell-r1", "r/cell-r2", "r/cell-r3"]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from rtmeter.judge.next_step import SLOPE
 from rtmeter.judge.points import line_and_points
-from rtmeter.judge.verdict import ONE_RUN
+from rtmeter.judge.verdict import ONE_RUN, SPREAD
 from rtmeter.model import ReturnLevel, Support, Verdict
 from rtmeter.results.words import TELLING, share_between
 from rtmeter.statistics.bounds import NS_PER_HOUR
@@ -42,7 +42,9 @@ def _of_misses(verdict: Verdict, support: Support) -> Words:
         yield "late by", f"{median} in the median, {most} at most"
     index = support.extremal_index
     theta = "not known: too few exceedances" if index is None else f"{index:.2f}"
-    effect = f"extremal index {theta}, design effect {support.design_effect:.1f}"
+    apart = any(finding.type == SPREAD for finding in support.findings)  # the lower bound has its own
+    bound = " of the upper bound, with how far runs differ" if apart else ""
+    effect = f"extremal index {theta}, design effect {support.design_effect:.1f}{bound}"
     if support.clusters is None:
         effect = "taken as independent: their order is not known"
     yield "releases", f"n {verdict.n:,}, effective n {support.effective_n:,.0f} ({effect})"

@@ -56,7 +56,8 @@ def limit_words(cell: CellExplanation) -> str:
     said += f"; compared with {cell.compared:,} of {cell.in_time:,} in time"
     said += ", chosen at random" if cell.compared < cell.in_time else ""
     said += f"; {cell.unrecorded:,} late ones were not recorded" if cell.unrecorded else ""
-    return said + (f"; {cell.unserved:,} releases without a stamp" if cell.unserved else "")
+    unserved = f"; {cell.unserved:,} releases without a stamp, skipped or lost, are not explained"
+    return said + (unserved if cell.unserved else "")
 
 
 def show_explanation(
@@ -68,6 +69,9 @@ def show_explanation(
     out = console()
     if cell is not None:
         out.print(limit_words(cell), markup=False)
+        for doubt in cell.cell.record.warnings:
+            if doubt.type.startswith("trace_"):
+                out.print(f"{doubt.type}: {doubt.message} ({doubt.hint})", markup=False, soft_wrap=True)
     late = [each.release for each in found.releases if each.release.late]
     lateness_ns = sum(release.lateness_ns for release in late)
     total = len(found.releases) if cell is None else len(late) + cell.in_time
