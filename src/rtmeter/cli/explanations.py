@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from rtmeter.cli.columns import print_table
-from rtmeter.cli.output import console, microseconds
+from rtmeter.cli.output import console, doubt_words, microseconds
 from rtmeter.explain.causes import Explained, Explanation
 from rtmeter.explain.segments import UNKNOWN
 from rtmeter.explain.words import words_of
@@ -71,7 +71,7 @@ def show_explanation(
         out.print(limit_words(cell), markup=False)
         for doubt in cell.cell.record.warnings:
             if doubt.type.startswith("trace_"):
-                out.print(f"{doubt.type}: {doubt.message} ({doubt.hint})", markup=False, soft_wrap=True)
+                out.print(f"{doubt.type}: {doubt_words(doubt)}", markup=False, soft_wrap=True)
     late = [each.release for each in found.releases if each.release.late]
     lateness_ns = sum(release.lateness_ns for release in late)
     total = len(found.releases) if cell is None else len(late) + cell.in_time
