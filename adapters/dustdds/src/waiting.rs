@@ -1,8 +1,9 @@
 //! Waiting for Dust DDS on Tokio, the runtime that its documentation names for its asynchronous API.
 
-use std::future::{Future, pending};
-use std::pin::Pin;
+use std::future::{Future, pending, poll_fn};
+use std::pin::{Pin, pin};
 use std::sync::{Arc, OnceLock};
+use std::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
 use std::time::Instant;
 
 use dust_dds::infrastructure::error::{DdsError, DdsResult};
@@ -13,9 +14,44 @@ use tokio::time::sleep_until;
 
 thread_local! {
     /// Each thread that calls Dust DDS has the runtime of its example, a current-thread one.
-    static RUNTIME: Runtime =
-        Builder::new_current_thread().enable_time().build().expect("it takes nothing of the system");
+    static RUNTIME: (Runtime, Waker) = {
+        let runtime =
+            Builder::new_current_thread().enable_time().build().expect("it takes nothing of the system");
+        let waker = steady(runtime.block_on(poll_fn(|context| Poll::Ready(context.waker().clone()))));
+        (runtime, waker)
+    };
 }
+
+/// The future's result, waited for on this thread's runtime.
+fn on_runtime<T>(future: impl Future<Output = T>) -> T {
+    let mut future = pin!(future);
+    RUNTIME.with(|(runtime, waker)| {
+        runtime.block_on(poll_fn(|_| future.as_mut().poll(&mut Context::from_waker(waker))))
+    })
+}
+
+/// A waker whose copies are equal, kept for good. Two of Tokio's for one task may not be, since each is known
+/// by a constant of which there may be copies; the lock in front of Dust DDS then takes the second for
+/// another task's and wakes the first, so that a thread that waits for the lock runs round, and where it is
+/// more urgent than who holds the lock, on the same CPU, for ever.
+fn steady(waker: Waker) -> Waker {
+    let kept: &'static Waker = Box::leak(Box::new(waker));
+    // Safety: what the functions of STEADY are given lives for ever, and a Waker is Sync.
+    unsafe { Waker::from_raw(copy(std::ptr::from_ref(kept).cast())) }
+}
+
+static STEADY: RawWakerVTable = RawWakerVTable::new(copy, wake, wake, forget);
+
+unsafe fn copy(kept: *const ()) -> RawWaker {
+    RawWaker::new(kept, &STEADY)
+}
+
+unsafe fn wake(kept: *const ()) {
+    // Safety: it is that of steady().
+    unsafe { &*kept.cast::<Waker>() }.wake_by_ref();
+}
+
+unsafe fn forget(_kept: *const ()) {}
 
 /// Ends a wait.
 #[derive(Default)]
@@ -48,15 +84,13 @@ impl Wakeup {
                 None => pending().await,
             }
         };
-        RUNTIME.with(|runtime| {
-            runtime.block_on(async {
-                tokio::select! {
-                    biased;
-                    result = future => Ended::Ready(result),
-                    () = self.0.notified() => Ended::Interrupted,
-                    () = passed => Ended::TimedOut,
-                }
-            })
+        on_runtime(async {
+            tokio::select! {
+                biased;
+                result = future => Ended::Ready(result),
+                () = self.0.notified() => Ended::Interrupted,
+                () = passed => Ended::TimedOut,
+            }
         })
     }
 }
@@ -100,13 +134,11 @@ pub fn block_on<T>(future: impl Future<Output = DdsResult<T>>) -> DdsResult<T> {
             told.await;
         }
     };
-    RUNTIME.with(|runtime| {
-        runtime.block_on(async {
-            tokio::select! {
-                biased;
-                result = future => result,
-                () = died => Err(DdsError::AlreadyDeleted),
-            }
-        })
+    on_runtime(async {
+        tokio::select! {
+            biased;
+            result = future => result,
+            () = died => Err(DdsError::AlreadyDeleted),
+        }
     })
 }
