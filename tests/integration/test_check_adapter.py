@@ -3,21 +3,15 @@ named after what it does wrong."""
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
-from typing import Any
 
 import pytest
+from contract import BUILD, assert_kept, check_adapter, failures
 from namespaces import multicast_network
-from pages import ROOT
 
-from front import ended, running
-from leftovers import remove_segments
 from rtmeter.measure.probe.probes import find_probes
 
-BUILD = ROOT / "build" / "release"
 TEMPLATES = {
     "template": BUILD / "adapters" / "template" / "cpp",
     "two-processes": BUILD / "adapters" / "template" / "two_processes",
@@ -26,26 +20,11 @@ TEMPLATES = {
 WRAPPED = BUILD / "tests" / "probe" / "wrapped"
 """The templates again, with faults (tests/probe/wrapped_probe.cpp)."""
 
-
-def check_adapter(
-    name: str, *more: str, folder: Path | None = None, inside: Sequence[str] = (), **environment: str
-) -> tuple[int, dict[str, Any]]:
-    """Exit code and what ``--json`` prints; ``inside``: a command that runs another."""
-    path = {} if folder is None else {"RTMETER_PROBE_PATH": str(folder)}
-    with running("check-adapter", name, "--json", *more, inside=inside, **path, **environment) as front:
-        done = ended(front)
-    remove_segments()  # some checks kill a participant
-    assert done.out, done.err
-    return done.code, json.loads(done.out)
-
-
-def failures(report: dict[str, Any]) -> dict[str, str]:
-    """Name and reason of the checks that failed."""
-    return {c["name"]: c["reason"] for c in report["checks"] if c["outcome"] == "fail"}
-
-
 FEW = {"null", "posix", "zeromq", "lcm", "template", "two-processes"}
 """Those that have no tests of their own, and the least of each shape: they are checked whole."""
+
+DAEMONS = "iceoryx"
+"""Of its daemon a machine has one: test_check_iceoryx.py."""
 
 MERGED = ("echo.", "isolation.", "hangs.server", "errors.")
 LEFT_TO_IT = dict.fromkeys(("rcl", "cyclonedds", "fastdds", "dustdds"), MERGED)
@@ -56,7 +35,7 @@ LEFT_TO_IT |= {"ros1": ("echo.", "hangs.server_killed")}  # a master for each ru
 def chosen() -> list[object]:
     """Adapters that are built, and what is checked of them."""
     whole = pytest.mark.full_only("its own tests run")
-    parts = [(name, "") for name in sorted({*find_probes(), *TEMPLATES})]
+    parts = [(name, "") for name in sorted({*find_probes(), *TEMPLATES} - {DAEMONS})]
     parts += [(name, only) for name in sorted(LEFT_TO_IT.keys() & find_probes()) for only in LEFT_TO_IT[name]]
     return [
         pytest.param(name, only, marks=[] if only or name in FEW else [whole], id=f"{name} {only}".strip())
@@ -72,10 +51,7 @@ def test_every_adapter_that_is_built_keeps_the_contract(name: str, only: str) ->
         pytest.skip("not built here")
     with multicast_network() if name == "lcm" else nullcontext([]) as inside:
         code, report = check_adapter(name, *(["--only", only] if only else []), folder=folder, inside=inside)
-    assert failures(report) == {}
-    assert code == 0
-    passed = [check["name"] for check in report["checks"] if check["outcome"] == "pass"]
-    assert any(check.startswith(only or "echo.") for check in passed)
+    assert_kept(code, report, only)
 
 
 @pytest.mark.parametrize(
