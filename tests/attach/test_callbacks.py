@@ -18,10 +18,10 @@ def call(at: int, due: int, timer: int = 1, period: int = 20 * MS, what: str = "
     return Mark(AT + at, T, what, {"timer": timer, "due": due, "period": period})
 
 
-def taken(at: int, topic: str, result: int = 0, subscription: int = 5) -> list[Mark]:
+def taken(at: int, topic: str, result: int = 0, subscription: int = 5, what: str = "take") -> list[Mark]:
     return [
-        Mark(AT + at, T, "take", {"subscription": subscription}),
-        Mark(AT + at + 1, T, "topic", {"topic": topic}),
+        Mark(AT + at, T, what, {"handle": subscription}),
+        Mark(AT + at + 1, T, "resource", {"name": topic}),
         Mark(AT + at + 10, T, "took", {"result": result}),
     ]
 
@@ -74,6 +74,19 @@ def test_callbacks_of_one_waking_follow_one_another() -> None:
     ]
 
 
+def test_requests_and_responses_are_callbacks_of_services_and_clients() -> None:
+    marks = [
+        *taken(20, "/add", what="take_request"),
+        *taken(40, "/add", subscription=6, what="take_response"),
+    ]
+    asked, answered = within([*marks, wait(70)], woken(3), Names({5: "/arm", 6: "/leg"}))
+    assert (asked.name, asked.about) == ("service /add", {"node": "/arm", "service": "/add"})
+    assert (answered.name, answered.about) == ("client /add", {"node": "/leg", "service": "/add"})
+    assert asked.jobs == (Job(AT + 3, AT + 30, AT + 40, 10, "message", None),)
+    assert answered.jobs == (Job(AT + 3, AT + 50, AT + 70, 20, "message", None),)
+    assert within([*taken(20, "/add", what="take_request", result=601), wait(50)], woken(0)) == []
+
+
 def test_a_take_that_finds_nothing_is_no_callback() -> None:
     assert within([*taken(20, "/tick", result=401), wait(50)], woken(0)) == []
 
@@ -118,15 +131,14 @@ def test_the_start_of_a_program_tells_whose_a_callback_is() -> None:
     marks = [
         Mark(1, T, "node", node),
         Mark(2, T, "named", {"name": "arm2", "space": "/"}),
-        Mark(3, T, "subscribe", {"subscription": 5, "node": 11}),
+        Mark(3, T, "made", {"handle": 5, "node": 11}),
         Mark(4, T, "timer", {"timer": 1, "period": 10 * MS}),
         Mark(5, T, "node", node | {"node": 12}),
         Mark(6, T, "timer", {"timer": 2, "period": 10 * MS}),
         Mark(7, OTHER, "timer", {"timer": 3, "period": 10 * MS}),
     ]
     names = names_of(marks)
-    assert names.timers == {1: "/arm2", 2: "/left/arm"}
-    assert names.subscriptions == {5: "/arm2"}
+    assert names.owners == {1: "/arm2", 2: "/left/arm", 5: "/arm2"}
     assert names.nodes == ("/arm2", "/left/arm")
     found = within([call(20, 5), *taken(30, "/tick"), wait(50)], woken(0), names)
     assert [(one.node, one.name) for one in found] == [("/arm2", "timer 10 ms"), ("/arm2", "/tick")]
@@ -141,7 +153,8 @@ def test_callbacks_that_are_called_the_same_are_numbered() -> None:
     ]
 
 
-def test_a_callbacks_name_is_of_its_topic() -> None:
+def test_a_callbacks_name_is_of_its_topic_or_service() -> None:
     callback = Callback("message", T, None, None, None, False, ())
     assert callback.name == "a topic"
-    assert replace(callback, topic="/tick", number=2).name == "/tick #2"
+    assert replace(callback, resource="/tick", number=2).name == "/tick #2"
+    assert replace(callback, kind="service").name == "service of unknown name"

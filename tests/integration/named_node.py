@@ -1,4 +1,5 @@
-"""A node of rclpy with two timers and a subscription, which records its callbacks: to attach to by name.
+"""A node of rclpy with two timers, a subscription, a service and its client, which records its callbacks: to
+attach to by name.
 
 python named_node.py FILE: at its end (SIGINT) a line per call: the callback's name, and when.
 """
@@ -14,15 +15,17 @@ import rclpy
 from rclpy.clock import Clock, ClockType
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
+from rcl_interfaces.srv import ListParameters as Service
 from rosgraph_msgs.msg import Clock as Message
 
 
 def main(file: str) -> None:
     rclpy.init()
     node = Node("arm", namespace="/left")
-    called: dict[str, list[int]] = {"fast": [], "slow": [], "heard": []}
+    called: dict[str, list[int]] = {name: [] for name in ("fast", "slow", "heard", "asked", "answered")}
     steady = Clock(clock_type=ClockType.STEADY_TIME)
     publisher = node.create_publisher(Message, "tick", 10)
+    client = node.create_client(Service, "ask")
 
     def stamp(name: str) -> None:
         called[name].append(steady.now().nanoseconds)
@@ -30,10 +33,16 @@ def main(file: str) -> None:
     def slow() -> None:
         stamp("slow")
         publisher.publish(Message())
+        client.call_async(Service.Request()).add_done_callback(lambda _: stamp("answered"))
+
+    def asked(_: Service.Request, response: Service.Response) -> Service.Response:
+        stamp("asked")
+        return response
 
     node.create_timer(0.020, lambda: stamp("fast"), clock=steady)
     node.create_timer(0.050, slow, clock=steady)
     node.create_subscription(Message, "tick", lambda _: stamp("heard"), 10)
+    node.create_service(Service, "ask", asked)
     executor = SingleThreadedExecutor()
     executor.add_node(node)
     signal.signal(signal.SIGTERM, lambda *_: executor.shutdown(0))

@@ -29,6 +29,15 @@ from rtmeter.trace.rcl import NAMING, found_among, loaded_by
 from rtmeter.trace.symbols import offsets_of
 from waiting import until
 
+OWN_NAMES = {
+    "timer 20 ms": "fast",
+    "timer 50 ms": "slow",
+    "/left/tick": "heard",
+    "service /left/ask": "asked",
+    "client /left/ask": "answered",
+}
+"""What the node calls its callbacks."""
+CAME = {"/left/tick", "service /left/ask", "client /left/ask"}
 NODE = Path(__file__).parent / "named_node.py"
 MS = 1_000_000
 
@@ -70,32 +79,35 @@ def cells(ros: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, OfCa
         record = store.read_cell(cell)
         chunks = list(store.chunks(cell)())
         rows = {key: np.concatenate([chunk[key] for chunk in chunks]) for key in chunks[0]}
-        name = {"timer 20 ms": "fast", "timer 50 ms": "slow", "/left/tick": "heard"}[
-            record.adapter_facts["callback"]
-        ]
+        name = OWN_NAMES[record.adapter_facts["callback"]]
         found[name] = OfCallback(record, rows, np.asarray(own[name]))
     return found
 
 
 @here
-def test_every_callback_is_a_cell_with_the_name_of_its_node_and_topic(
+def test_every_callback_is_a_cell_with_the_names_of_its_node_and_its_topic_or_service(
     cells: dict[str, OfCallback],
 ) -> None:
     facts_of = {name: cell.record.adapter_facts for name, cell in cells.items()}
-    assert {name: (facts["node"], facts.get("topic")) for name, facts in facts_of.items()} == {
-        "fast": ("/left/arm", None),
-        "slow": ("/left/arm", None),
-        "heard": ("/left/arm", "/left/tick"),
+    assert {facts["node"] for facts in facts_of.values()} == {"/left/arm"}
+    assert {name: (facts.get("topic"), facts.get("service")) for name, facts in facts_of.items()} == {
+        "fast": (None, None),
+        "slow": (None, None),
+        "heard": ("/left/tick", None),
+        "asked": (None, "/left/ask"),
+        "answered": (None, "/left/ask"),
     }
     assert {name: cell.record.id for name, cell in cells.items()} == {
         "fast": "loop-attached-left-arm-timer-20-ms",
         "slow": "loop-attached-left-arm-timer-50-ms",
         "heard": "loop-attached-left-arm-left-tick",
+        "asked": "loop-attached-left-arm-service-left-ask",
+        "answered": "loop-attached-left-arm-client-left-ask",
     }
 
 
 @here
-@pytest.mark.parametrize("name", ("fast", "slow", "heard"))
+@pytest.mark.parametrize("name", OWN_NAMES.values())
 def test_each_call_is_a_job_with_the_callbacks_own_stamp_in_it(
     cells: dict[str, OfCallback], name: str
 ) -> None:
@@ -141,14 +153,13 @@ def test_callbacks_of_a_target_are_cells_with_their_nodes_names(
     assert done.code == 0, done.err
     assert (tmp_path / "ldd").exists()  # what it will load was asked there
     own = [line.split() for line in (tmp_path / "own.txt").read_text().splitlines()]
-    names = {"timer 20 ms": "fast", "timer 50 ms": "slow", "/left/tick": "heard"}
     found = {cell: store.read_cell(cell) for cell in (tmp_path / "cells").iterdir()}
-    assert {record.adapter_facts["callback"] for record in found.values()} == names.keys()
+    assert {record.adapter_facts["callback"] for record in found.values()} == OWN_NAMES.keys()
     for cell, record in found.items():
         assert record.adapter_facts["node"] == "/left/arm" and record.hosts == {"target": URL}
         rows = pq.read_table(cell / "samples.parquet").to_pylist()
         jobs = [(row["wake_ns"], row["free_ns"]) for row in rows if row["status"] == "served"]
-        stamps = [int(ns) for name, ns in own if name == names[record.adapter_facts["callback"]]]
+        stamps = [int(ns) for name, ns in own if name == OWN_NAMES[record.adapter_facts["callback"]]]
         stamps = [ns for ns in stamps if jobs[0][0] <= ns <= jobs[-1][1]]
         assert len(stamps) == len(jobs) > 10
         assert all(wake < ns < free for (wake, free), ns in zip(jobs, stamps, strict=True))
@@ -185,7 +196,7 @@ def test_a_running_node_tells_no_nodes_name_and_is_left_as_it_was(ros: None, tmp
         assert {(one["callback"], one["node"], one["period_ns"]) for one in seen["callbacks"]} == {
             ("timer 20 ms", None, 20 * MS),
             ("timer 50 ms", None, 50 * MS),
-            ("/left/tick", None, None),
+            *((name, None, None) for name in CAME),
         }
         assert seen["lacking"] == []
         asked = ("--ros2", "--pid", node.pid, "--duration", "1h", "--out", tmp_path / "cells")

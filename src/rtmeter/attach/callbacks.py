@@ -1,8 +1,8 @@
 """What a node's functions told → its callbacks, each with its jobs.
 
-A job of a callback begins when rcl gives its executor a timer that is due, or a message, and ends when the
-executor turns to something else: the next of them, or to wait. A timer's release is when rcl holds it to be
-due; a message's the last waking of the executor's thread before.
+A job of a callback begins when rcl gives its executor a timer that is due, or what came (a message, a
+request, a response), and ends when the executor turns to something else: the next of them, or to wait. A
+timer's release is when rcl holds it to be due; of what came the last waking of the executor's thread before.
 """
 
 from __future__ import annotations
@@ -20,11 +20,13 @@ from rtmeter.explain.marks import Mark
 from rtmeter.statistics.quantities import Ints
 
 TIMER = "rcl_timer"
+SERVICE, CLIENT = "service", "client"
 TAKEN = 0
-"""What rcl_take returns when there was a message."""
+"""What rcl's functions that take return when there was something."""
 
 _CALLS = ("call", "call_with_info")
-_ENDS = (*_CALLS, "take", "wait", "end")
+_TAKES = {"take": MESSAGE, "take_request": SERVICE, "take_response": CLIENT}
+_ENDS = (*_CALLS, *_TAKES, "wait", "end")
 _FARTHEST_NS = 60 * 10**9
 _EARLY_NS = 1_000_000
 """So late a timer may be called, so early by another clock: what is further off is no time that it was
@@ -33,24 +35,24 @@ due."""
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """Who belongs to whom, as a program's start told: nodes by timer and by subscription, periods by timer;
-    ``nodes``: all that were made."""
+    """Who belongs to whom, as a program's start told: nodes by timer, subscription, service and client,
+    periods by timer; ``nodes``: all that were made."""
 
-    timers: Mapping[int, str] = field(default_factory=dict)
+    owners: Mapping[int, str] = field(default_factory=dict)
     periods: Mapping[int, int] = field(default_factory=dict)
-    subscriptions: Mapping[int, str] = field(default_factory=dict)
     nodes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Callback:
-    """``node`` is None where the program's start was not seen; ``topic`` of a subscription, ``period_ns`` of
-    a timer. ``due_told``: whether its releases are when it was due."""
+    """``node`` is None where the program's start was not seen; ``resource``: the name of a subscription's
+    topic, of a service, or of the one that a client calls; ``period_ns`` of a timer. ``due_told``: whether
+    its releases are when it was due."""
 
     kind: str
     tid: int
     node: str | None
-    topic: str | None
+    resource: str | None
     period_ns: int | None
     due_told: bool
     jobs: tuple[Job, ...]
@@ -62,8 +64,19 @@ class Callback:
     @property
     def name(self) -> str:
         """Without its node's."""
-        what = self.topic or "a topic" if self.kind == MESSAGE else f"timer {_period(self.period_ns)}"
+        if self.kind == TIMER:
+            what = f"timer {_period(self.period_ns)}"
+        elif self.kind == MESSAGE:
+            what = self.resource or "a topic"
+        else:
+            what = f"{self.kind} {self.resource or 'of unknown name'}"
         return what if self.number == 1 else f"{what} #{self.number}"
+
+    @property
+    def about(self) -> dict[str, str | None]:
+        """Its node, and its topic or service."""
+        of = "topic" if self.kind == MESSAGE else "service"
+        return {"node": self.node} | ({} if self.kind == TIMER else {of: self.resource})
 
 
 def names_of(marks: Sequence[Mark]) -> Names:
@@ -72,22 +85,21 @@ def names_of(marks: Sequence[Mark]) -> Names:
     nodes: dict[int, str] = {}
     making: dict[int, int] = {}
     last: dict[int, str] = {}
-    timers: dict[int, str] = {}
+    owners: dict[int, str] = {}
     periods: dict[int, int] = {}
-    subscriptions: dict[int, str] = {}
     for mark in marks:
         values = mark.values
         if mark.what == "node":
             making[mark.tid] = int(values["node"])
         if mark.what in ("node", "named") and mark.tid in making:  # the second as the middleware gets it
             nodes[making[mark.tid]] = last[mark.tid] = _full(values)
-        if mark.what == "subscribe" and values["node"] in nodes:
-            subscriptions[int(values["subscription"])] = nodes[int(values["node"])]
+        if mark.what == "made" and values["node"] in nodes:
+            owners[int(values["handle"])] = nodes[int(values["node"])]
         elif mark.what == "timer":
             periods[int(values["timer"])] = int(values["period"])
             if mark.tid in last:
-                timers[int(values["timer"])] = last[mark.tid]
-    return Names(timers, periods, subscriptions, tuple(dict.fromkeys(nodes.values())))
+                owners[int(values["timer"])] = last[mark.tid]
+    return Names(owners, periods, tuple(dict.fromkeys(nodes.values())))
 
 
 def callbacks_of(
@@ -113,12 +125,12 @@ def callbacks_of(
         dues = _dues(begun, offsets_ns) if kind == TIMER else None
         read = [one.period_ns for one in begun if one.period_ns is not None]
         period = names.periods.get(handle) or (read[0] if dues is not None and read else None)
-        node = (names.timers if kind == TIMER else names.subscriptions).get(handle)
+        node = names.owners.get(handle)
         released = kind if dues is not None else MESSAGE
         jobs = tuple(_jobs(begun, dues, threads[tid], gaps, released))
-        topic = next((one.topic for one in begun if one.topic), None)
+        resource = next((one.resource for one in begun if one.resource), None)
         if jobs:
-            callbacks.append(Callback(kind, tid, node, topic, period, dues is not None, jobs, handle))
+            callbacks.append(Callback(kind, tid, node, resource, period, dues is not None, jobs, handle))
     return list(_numbered(sorted(callbacks, key=lambda one: one.jobs[0].wake_ns)))
 
 
@@ -130,15 +142,15 @@ class _Begun:
     end_ns: int | None = None
     due_ns: int | None = None
     period_ns: int | None = None
-    topic: str | None = None
+    resource: str | None = None
 
 
 def _begun(marks: Sequence[Mark]) -> Iterator[_Begun]:
     """Callbacks of one thread. rcl's functions call one another: the second of two calls of one timer in a
     row is the same call."""
     now: _Begun | None = None
-    taking: int | None = None
-    topic: str | None = None
+    taking: tuple[str, int] | None = None
+    resource: str | None = None
     before: Mark | None = None
     for mark in marks:
         again = mark.what == "call_with_info" and before is not None and before.what == "call"
@@ -152,13 +164,13 @@ def _begun(marks: Sequence[Mark]) -> Iterator[_Begun]:
             now = _Begun(
                 TIMER, values["timer"], mark.time_ns, due_ns=values["due"], period_ns=values["period"]
             )
-        elif mark.what == "take":
-            taking, topic = int(mark.values["subscription"]), None
-        elif mark.what == "topic":
-            topic = str(mark.values["topic"])
+        elif mark.what in _TAKES:
+            taking, resource = (_TAKES[mark.what], int(mark.values["handle"])), None
+        elif mark.what == "resource":
+            resource = str(mark.values["name"])
         elif mark.what == "took" and taking is not None:
             if mark.values["result"] == TAKEN:
-                now = _Begun(MESSAGE, taking, mark.time_ns, topic=topic)
+                now = _Begun(*taking, mark.time_ns, resource=resource)
             taking = None
         before = mark
     if now is not None:

@@ -11,7 +11,7 @@ import os
 import platform
 import re
 import shutil
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -26,42 +26,63 @@ PREFIX = "rtmeter_probe_"
 _LIBRARY = re.compile(r"rcl|rmw|tracetools")
 _MAKES_NODES = ("librcl.so*", "librmw_*_cpp.so*")
 _REGISTERS = {"x86_64": ("di", "si", "dx", "cx"), "aarch64": ("x0", "x1", "x2", "x3")}
-_PERIOD, _DUE, _TOPIC = 40, 56, 16
-"""Offsets: of rcl's timer, its period and when it is due next; of rmw's subscription, its topic's name."""
+_PERIOD, _DUE, _NAME = 40, 56, 16
+"""Offsets: of rcl's timer, its period and when it is due next; of rmw's subscription, service and client, the
+name of its topic or service."""
 
 
 @dataclass(frozen=True)
 class Uprobe:
+    """``what`` its event marks."""
+
+    what: str
     function: str
     arguments: str = ""
     returns: bool = False
 
 
+def _takes(what: str, function: str, rmw: str) -> tuple[Uprobe, ...]:
+    """What came is taken, from what, and whether there was something."""
+    return (
+        Uprobe(what, function, "handle=%{0}:x64"),
+        Uprobe("resource", rmw, f"name=+0(+{_NAME}(%{{0}})):ustring"),
+        Uprobe("took", function, "result=$retval:s32", returns=True),
+    )
+
+
 _TIMER = f"timer=%{{0}}:x64 period=+{_PERIOD}(+0(%{{0}})):s64 due=+{_DUE}(+0(%{{0}})):s64"
 
-PROBES = {
-    "call": Uprobe("rcl_timer_call", _TIMER),
-    "call_with_info": Uprobe("rcl_timer_call_with_info", _TIMER),
-    "take": Uprobe("rcl_take", "subscription=%{0}:x64"),
-    "topic": Uprobe("rmw_take_with_info", f"topic=+0(+{_TOPIC}(%{{0}})):ustring"),
-    "took": Uprobe("rcl_take", "result=$retval:s32", returns=True),
-    "wait": Uprobe("rcl_wait"),
-    "end": Uprobe("ros_trace_callback_end"),
-}
+PROBES = (
+    Uprobe("call", "rcl_timer_call", _TIMER),
+    Uprobe("call_with_info", "rcl_timer_call_with_info", _TIMER),
+    *_takes("take", "rcl_take", "rmw_take_with_info"),
+    *_takes("take_request", "rcl_take_request_with_info", "rmw_take_request"),
+    *_takes("take_response", "rcl_take_response_with_info", "rmw_take_response"),
+    Uprobe("wait", "rcl_wait"),
+    Uprobe("end", "ros_trace_callback_end"),
+)
 """While callbacks are measured."""
 
-NAMING = {
-    "node": Uprobe("rcl_node_init", "node=%{0}:x64 name=+0(%{1}):ustring space=+0(%{2}):ustring"),
-    "named": Uprobe("rmw_create_node", "name=+0(%{1}):ustring space=+0(%{2}):ustring"),
-    "subscribe": Uprobe("rcl_subscription_init", "subscription=%{0}:x64 node=%{1}:x64"),
-    "timer": Uprobe("rcl_timer_init2", "timer=%{0}:x64 period=%{3}:s64"),
-}
-"""While a program starts: who a timer and a subscription belong to."""
+_MADE = "handle=%{0}:x64 node=%{1}:x64"
+
+NAMING = (
+    Uprobe("node", "rcl_node_init", "node=%{0}:x64 name=+0(%{1}):ustring space=+0(%{2}):ustring"),
+    Uprobe("named", "rmw_create_node", "name=+0(%{1}):ustring space=+0(%{2}):ustring"),
+    Uprobe("made", "rcl_subscription_init", _MADE),
+    Uprobe("made", "rcl_service_init", _MADE),
+    Uprobe("made", "rcl_client_init", _MADE),
+    Uprobe("timer", "rcl_timer_init2", "timer=%{0}:x64 period=%{3}:s64"),
+)
+"""While a program starts: who timers, subscriptions, services and clients belong to."""
 
 LACKING = {
     "rcl_timer_call": "its timers are not told",
     "rcl_take": "its subscriptions are not told",
+    "rcl_take_request_with_info": "its services are not told",
+    "rcl_take_response_with_info": "its clients are not told",
     "rmw_take_with_info": "its subscriptions have no topic's name",
+    "rmw_take_request": "its services have no name",
+    "rmw_take_response": "its clients have no service's name",
     "rcl_wait": "its callbacks count until their thread sleeps, or the next one begins",
 }
 _EITHER = {"rcl_timer_call": "rcl_timer_call_with_info"}
@@ -142,7 +163,7 @@ def _lying_in(folders: Iterable[str], root: Root) -> list[str]:
     return list(dict.fromkeys(root.real_path(file) for pattern in patterns for file in root.glob(pattern)))
 
 
-def found_in(pid: int, root: Root, probes: Mapping[str, Uprobe] = PROBES) -> ProbeLines:
+def found_in(pid: int, root: Root, probes: Sequence[Uprobe] = PROBES) -> ProbeLines:
     """Of a process. Raises RtmeterError if it has nothing of ROS 2, or the machine's calls are not known."""
     found = found_among(libraries_of(pid, root).values(), probes, root)
     if found is None:
@@ -152,7 +173,7 @@ def found_in(pid: int, root: Root, probes: Mapping[str, Uprobe] = PROBES) -> Pro
     return found
 
 
-def found_among(files: Iterable[str], probes: Mapping[str, Uprobe], root: Root) -> ProbeLines | None:
+def found_among(files: Iterable[str], probes: Sequence[Uprobe], root: Root) -> ProbeLines | None:
     """Of files of the machine; None if they have nothing of ROS 2. Raises RtmeterError if its calls are not
     known."""
     machine = platform.machine() if root.host == LOCAL else root.run(["uname", "-m"])[1].strip()
@@ -160,18 +181,18 @@ def found_among(files: Iterable[str], probes: Mapping[str, Uprobe], root: Root) 
     if registers is None:
         message = f"does not know how functions are called on {machine}"
         raise RtmeterError(message, field="--ros2", remedy=f"it does on {' and '.join(_REGISTERS)}")
-    functions = {probe.function for probe in probes.values()}
+    functions = {probe.function for probe in probes}
     lines: list[str] = []
     here: set[str] = set()
     for path in files:
         offsets = offsets_of(root.read_bytes(path) or b"", functions)
         here |= offsets.keys()
-        for what, probe in probes.items():
+        for probe in probes:
             if (offset := offsets.get(probe.function)) is not None:
                 arguments = probe.arguments.format(*registers)
                 kind, number = "r" if probe.returns else "p", len(lines)
                 lines.append(
-                    f"{kind}:{{group}}/{PREFIX}{what}_{number} {path}:{offset:#x} {arguments}".rstrip()
+                    f"{kind}:{{group}}/{PREFIX}{probe.what}_{number} {path}:{offset:#x} {arguments}".rstrip()
                 )
     if not here:
         return None

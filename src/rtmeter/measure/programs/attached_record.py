@@ -61,7 +61,7 @@ def measured_loop(
 
 def _name(meta: LogMeta, callback: Callback, attached: Attached) -> None:
     """What is told of a callback beside its thread; the events of a job are those of any of that thread."""
-    about = {"callback": callback.name, "node": callback.node, "topic": callback.topic}
+    about = {"callback": callback.name} | callback.about
     meta.adapter.update({name: value for name, value in about.items() if value is not None})
     if callback.period_ns is not None and meta.grid is not None and meta.grid["period_from"] == "mode":
         meta.grid["period_from"] = "timer"

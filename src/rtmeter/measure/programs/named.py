@@ -54,7 +54,7 @@ class Called:
     def to_json(self) -> dict[str, Any]:
         """As ``--json`` prints it."""
         callback = self.callback
-        about: dict[str, Any] = {"node": callback.node, "callback": callback.name, "topic": callback.topic}
+        about: dict[str, Any] = {"callback": callback.name, "topic": None, "service": None} | callback.about
         about |= {"period_ns": callback.period_ns, "calls": len(callback.jobs)}
         return about | {"thread": self.task.name, "tid": self.task.tid}
 
