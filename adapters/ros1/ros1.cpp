@@ -243,6 +243,7 @@ class Ros1 final : public rtmeter::Adapter {
     called_.notify();
     ended_.notify();
     if (!async_) queue_->addCallback(boost::make_shared<Wake>());
+    for (const Client& client : clients_) client.give_up();
   }
 
   void describe(rtmeter::Sink& sink) const override {

@@ -3,7 +3,9 @@
 #pragma once
 
 #include <ros/ros.h>
+#include <ros/service_manager.h>
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 
@@ -28,11 +30,20 @@ class Client {
     if (request.sequence == RTM_SEQUENCE_HELLO && !port_.isValid()) connect();
     request_.number = request.sequence;
     request_.payload.assign(request.data, request.data + request.bytes);
-    if (!port_.isValid() || !port_.call(request_, response_)) return false;
+    calling_.store(true);
+    const bool answered = port_.isValid() && port_.call(request_, response_);
+    calling_.store(false);
+    if (!answered) return false;
     const rtm_message message{response_.number, response_.payload.data(),
                               static_cast<std::uint32_t>(response_.payload.size())};
     on_reply_(user_, RTM_RESULT, &message);
     return true;
+  }
+
+  // Ends the call under way, which roscpp waits for without a limit: only what closes all connections of
+  // services reaches one that is kept for a single call.
+  void give_up() const {
+    if (calling_.load()) ros::ServiceManager::instance()->shutdown();
   }
 
  private:
@@ -45,6 +56,7 @@ class Client {
   void* const user_;
   ros::ServiceClient port_;
   Message request_, response_;
+  std::atomic<bool> calling_{false};
 };
 
 class Server {

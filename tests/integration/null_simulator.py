@@ -93,15 +93,36 @@ def grid(config: dict[str, Any], inputs: Script, t0: int) -> list[Row]:
 
 def fires(config: dict[str, Any], script: Script) -> Iterator[tuple[int, int]]:
     """Number and time of the ticks that come, from the release of tick 0."""
+    if config["drive"] == "sleep_then_spin_some":
+        yield from fires_after_sleeps(config, script)
+        return
     free: int | None = None
     for tick in count():
         release, delay = tick * config["period_ns"], script[tick % len(script)]["fire_delay_ns"]
         passed_over = config["overrun"] == "skip" and free is not None and release < free
         if delay is not None and not passed_over:
-            if config["drive"] == "sleep_then_spin_some":
-                delay = max(delay, sleep_offset_of(config))
             free = no_earlier(release + delay, free)
             yield tick, free
+
+
+def fires_after_sleeps(config: dict[str, Any], script: Script) -> Iterator[tuple[int, int]]:
+    """Each sleep is followed by one look at the timer, which waits for the tick that is due by then, if one
+    is; a sleep to what has passed takes no time."""
+    period, delays = config["period_ns"], [row["fire_delay_ns"] for row in script]
+    sleeps, now, tick = count(), 0, -1
+    while True:
+        over = now if config["overrun"] == "skip" else 0
+        tick = next(
+            later
+            for later in count(tick + 1)
+            if delays[later % len(delays)] is not None and later * period >= over
+        )
+        for sleep in sleeps:
+            now = max(now, sleep * period + sleep_offset_of(config))
+            if tick * period <= now:
+                break
+        now = max(now, tick * period + delays[tick % len(delays)])
+        yield tick, now
 
 
 def ticks_of(config: dict[str, Any]) -> str:

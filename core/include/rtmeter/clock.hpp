@@ -18,14 +18,19 @@ class Clock {
   // Returns at or after at_ns, at once if it has passed, earlier only when the run is stopped.
   // Measured path: the one call that waits.
   virtual void sleep_until_ns(std::int64_t at_ns) noexcept = 0;
-  // Sleeps if at_ns lies ahead, makes no system call if it has passed; the time afterwards. On scripted
-  // time the script has its say about each sleep. Measured path.
-  std::int64_t reach_ns(std::int64_t at_ns) noexcept {
-    if (!scripted())
-      if (const std::int64_t here_ns = now_ns(); here_ns >= at_ns) return here_ns;
-    sleep_until_ns(at_ns);
+  // Sleeps to a release if it lies ahead, makes no system call if it has passed; the time afterwards. On
+  // scripted time the script has its say about each such sleep. Measured path.
+  std::int64_t reach_ns(std::int64_t release_ns) noexcept {
+    if (scripted()) {
+      sleep_to_release_ns(release_ns);
+      return now_ns();
+    }
+    if (const std::int64_t here_ns = now_ns(); here_ns >= release_ns) return here_ns;
+    sleep_until_ns(release_ns);
     return now_ns();
   }
+  // Scripted time only.
+  virtual void sleep_to_release_ns(std::int64_t release_ns) noexcept { sleep_until_ns(release_ns); }
   // True if no real time passes: the producer waits for a full ring, no watchdog, nothing in parallel.
   virtual bool scripted() const noexcept = 0;
   // Release 0 of a grid that starts now.
