@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from rtmeter.errors import RtmeterError
 from rtmeter.model import Requirement
 from rtmeter.plots.picture import write_picture
 from rtmeter.plots.plots import PlotOptions, draw
@@ -47,8 +48,17 @@ def test_events_of_a_run_are_marked_when_they_were(tmp_path):
     assert f"the tail changes at {change['at'][0] / 1000:g} s" in change["message"]
     assert times.pop("tail changes") == change["at"][0] / 1000
     assert times == {"load: 8 to 6": 15, "cpu0: 25% stolen": 4}
-    (cell / "monitor.parquet").write_bytes(b"PAR1")
+    (cell / "monitor.parquet").unlink()
     assert "stolen" not in json.dumps(spec_of(cell, "time"))
+
+
+def test_a_damaged_file_of_what_happened_is_named(tmp_path):
+    cell = write_wakeups(tmp_path / "cell", exponential(1, 10_000))
+    file = cell / "monitor.parquet"
+    file.write_bytes(b"PAR1")
+    with pytest.raises(RtmeterError, match="cannot be read") as raised:
+        spec_of(cell, "time")
+    assert raised.value.where == str(file) and "measure the cell again" in str(raised.value.remedy)
 
 
 def lanes_of(spec: dict[str, Any]) -> dict[str, list[tuple[float, float, int]]]:

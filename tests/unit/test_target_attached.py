@@ -17,9 +17,10 @@ from rigs_here import URL, board_at, program, traceable
 from rtmeter.campaign.matrix import cell_from
 from rtmeter.campaign.rules import settle
 from rtmeter.errors import RtmeterError
+from rtmeter.host import state
 from rtmeter.host.identity import machine_id
 from rtmeter.host.root import Root
-from rtmeter.measure.cell import run_cell
+from rtmeter.measure.cell import need_the_machine, run_cell, source_of
 from rtmeter.measure.probe.supervise import Stop
 from rtmeter.measure.programs import attaching, looking
 from rtmeter.measure.programs.attached_all import Together
@@ -48,9 +49,11 @@ except KeyboardInterrupt:
 
 @pytest.fixture
 def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """The folder of a target that answers; nothing of what was recorded there is left afterwards."""
+    """The folder of a target that answers, where root has no journal; nothing of what was recorded there is
+    left afterwards."""
     if not traceable():
         pytest.skip("needs root and tracefs, and no PID namespace")
+    monkeypatch.setattr(state, "SYSTEM", tmp_path / "roots")
     made: list[str] = []
     helped = attaching._helped
     monkeypatch.setattr(attaching, "_helped", lambda name, *more: (made.append(name), helped(name, *more))[1])
@@ -156,9 +159,16 @@ def test_a_link_that_is_cut_at_its_steps_leaves_nothing(board: Path, tmp_path: P
     assert "Connection closed" in str(record.error.as_error) or "cannot be had" in record.error.message
 
 
-def test_a_loop_there_needs_no_look_at_this_machine(tmp_path: Path) -> None:
-    from rtmeter.measure.cell import need_the_machine, source_of
+@pytest.mark.parametrize(
+    ("more", "needed"),
+    [({}, False), ({"load": "idle"}, False), ({"load": {"cpu": 0}}, True), ({"traffic": "1Mbit/s"}, True)],
+)
+def test_a_scripted_cell_that_is_to_be_idle_needs_no_machine(more: dict[str, Any], needed: bool) -> None:
+    given = {"measurement": "wakeup", "adapter": "null", "period": "1ms", "duration": "1s"} | more
+    assert need_the_machine([cell_from(settle(given), "cell", {})]) == needed
 
+
+def test_a_loop_there_needs_no_look_at_this_machine(tmp_path: Path) -> None:
     cell = asked(pid=4_000_001)
     source_of(cell).check()
     assert not need_the_machine([cell])

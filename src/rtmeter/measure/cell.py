@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from rtmeter import conditions, machine
+from rtmeter.conditions.load import workers
 from rtmeter.conditions.target import machine_of
 from rtmeter.errors import RtmeterError
 from rtmeter.host.identity import machine_id
@@ -42,10 +43,16 @@ def source_of(cell: Cell) -> Source:
 def need_the_machine(cells: Iterable[Cell]) -> bool:
     """Whether one of the cells is measured here in real time, or changes this machine."""
     asked = [cell for cell in cells if TARGET not in cell.hosts]
-    if any(cell.conditions.keys() & {"settings", "load", "traffic", "server", "explain"} for cell in asked):
+    if any(_changes_the_machine(cell.conditions) for cell in asked):
         return True
     one_each = {(cell.adapter, cell.server_adapter): cell for cell in asked}
     return any(source_of(cell).real_time for cell in one_each.values())
+
+
+def _changes_the_machine(conditions: Mapping[str, Any]) -> bool:
+    """Whether more is asked than that it be idle."""
+    asked = conditions.keys() & {"settings", "traffic", "server", "explain"}
+    return bool(asked or workers(conditions.get("load", {})))
 
 
 def run_cell(

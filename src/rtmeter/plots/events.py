@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rtmeter.conditions.throttling import QUOTA, THERMAL
+from rtmeter.errors import RtmeterError
 from rtmeter.host import checked
 from rtmeter.plots.subject import PlottedEvent, TimeAxis
 from rtmeter.results.overview import CellEntry
@@ -29,7 +30,7 @@ _STOLEN = 0.05
 
 def events_of(cell: CellEntry, time: TimeAxis) -> tuple[PlottedEvent, ...]:
     """Changes of the tail that its gates found, load and traffic that came or went, throttling, and time
-    that the hypervisor took; in their order."""
+    that the hypervisor took; in their order. Raises RtmeterError if what was seen is damaged."""
     found = [*_changes(cell, time), *_monitored(cell, time)]
     there = (event for event in found if event.end_s >= 0 and event.at_s <= time.end_s)
     return tuple(sorted(there, key=lambda event: event.at_s))
@@ -44,12 +45,17 @@ def _changes(cell: CellEntry, time: TimeAxis) -> Iterator[PlottedEvent]:
 
 
 def _monitored(cell: CellEntry, time: TimeAxis) -> Iterator[PlottedEvent]:
-    """What monitor.parquet has; nothing, if there is none that can be read."""
+    """What monitor.parquet has, where it is. Raises RtmeterError if it cannot be read."""
     origin_ns = _origin_ns(cell)
-    try:
-        rows = checked.read(next(path for name in _FILES if (path := cell.folder / name).exists()))
-    except (StopIteration, *checked.DAMAGED):
+    file = next((path for name in _FILES if (path := cell.folder / name).exists()), None)
+    if file is None:
         return
+    try:
+        rows = checked.read(file)
+    except checked.DAMAGED as error:
+        message = f"what the machine did meanwhile cannot be read: {str(error).splitlines()[0]}"
+        remedy = "measure the cell again, or remove the file: the plot then marks nothing of it"
+        raise RtmeterError(message, where=str(file), remedy=remedy) from None
     if origin_ns is None or "at_ns" not in rows.column_names:
         return
     at_s = (rows.column("at_ns").to_numpy() - origin_ns) / 1e9
