@@ -15,6 +15,7 @@ import resource
 import time
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
 from pathlib import Path
 
 from covering import Covering, cover, load
@@ -102,6 +103,14 @@ def kept_fates(path: Path) -> dict[str, Fate]:
     return dict(json.loads(line) for line in lines)
 
 
+def nothing_named(only: Sequence[str], sources: Sequence[Path]) -> str:
+    """That no file is chosen, and which are nearest to what was written."""
+    names = {name: str(path) for path in sources for name in (str(path), path.name, path.stem)}
+    near = [name for part in only for name in get_close_matches(part, names, n=3)]
+    said = ", ".join(dict.fromkeys(names[name] for name in near)) or "any of " + ", ".join(SOURCES)
+    return f"--only {', '.join(only)}: is part of no file that is mutated; name {said}"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--share", type=float, default=0.0, help="of each file's mutants that is tried")
@@ -120,12 +129,14 @@ def main() -> None:
     WORK.mkdir(parents=True, exist_ok=True)
     os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     sources = sorted(path.relative_to(ROOT) for pattern in SOURCES for path in ROOT.glob(pattern))
+    wanted = [path for path in sources if not asked.only or any(part in str(path) for part in asked.only)]
+    if not wanted:
+        parser.error(nothing_named(asked.only, sources))
     kept = WORK / "covering.json"
     if asked.cover:
         cover(asked.cover, sources, kept, beside=True)
     covering = load(kept) if asked.covered or asked.cover else cover(_there(TESTS), sources, kept)
-    sources = [path for path in sources if not asked.only or any(part in str(path) for part in asked.only)]
-    mutants, totals = drawn(sources, asked.share, asked.at_least, asked.seed)
+    mutants, totals = drawn(wanted, asked.share, asked.at_least, asked.seed)
     results = WORK / "fates.jsonl"
     if asked.anew:
         results.unlink(missing_ok=True)
