@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import cycle
 from pathlib import Path
 
 from rtmeter.explain.events import IRQ_IN, IRQ_OUT, SWITCH, TIMER_FIRED, WAKING, Event, Trace
@@ -25,22 +26,24 @@ TRACED = Made(
 )
 
 
-def write_traced(folder: Path, thief: str, made: Made = TRACED) -> Path:
-    """Each fifth release waits for the thread ``thief``, as urgent as it may be; the others run at once."""
+def write_traced(folder: Path, thief: str, made: Made = TRACED, other: str | None = None) -> Path:
+    """Each fifth release waits for the thread ``thief``, as urgent as it may be; the others run at once.
+    ``other``: what the thief calls itself each second time."""
     cell = write_cell(folder, made)
     (stored,) = find_cells(cell)
     tid = next(one["tid"] for one in stored.record.threads.client if one["role"] == "measured")
-    write_trace([Trace(_events(cell, tid, thief))], cell / FILE)
+    write_trace([Trace(_events(cell, tid, (thief, other or thief)))], cell / FILE)
     return cell
 
 
-def _events(cell: Path, tid: int, thief: str) -> Iterator[Event]:
+def _events(cell: Path, tid: int, thieves: tuple[str, str]) -> Iterator[Event]:
     rows = next(iter(store.chunks(cell)()))
     served = zip(rows["release_ns"].tolist(), rows["wake_ns"].tolist(), strict=True)
+    names = cycle(thieves)
     for release, wake in served:
         on = 0 if wake - release < DEADLINE_NS else THIEF
         if on:
-            yield Event(release - 1000, 1, SWITCH, 0, THIEF, 1, 3, thief)
+            yield Event(release - 1000, 1, SWITCH, 0, THIEF, 1, 3, next(names))
         yield Event(release + 1000, 1, IRQ_IN, on, name="local_timer")
         yield Event(release + 2000, 1, TIMER_FIRED, on, tid, value=release)
         yield Event(release + 3000, 1, WAKING, on, tid, 0, 19, "measured")

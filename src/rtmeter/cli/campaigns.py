@@ -20,10 +20,13 @@ def _to_ask_next(planned: Campaign, folder: Path, cells: Sequence[StoredCell]) -
     """The commands that answer from the cells that were measured: why, what a factor does, all on a page."""
     from rtmeter.campaign.plan_factors import plan_factors
     from rtmeter.judge.factors import can_be_told
+    from rtmeter.judge.why_cells import to_explain
 
     path = shlex.quote(str(folder))
     if any(cell.requirement for cell in planned.cells):
         yield f"rtmeter verdict {path}"
+    if (late := to_explain(cells)) is not None:
+        yield f"rtmeter explain {path if len(cells) > 1 else shlex.quote(str(late.folder))}"
     told = sorted(plan_factors(planned.cells), key=lambda one: (not one.enough, one.factor == "block"))
     factor = next((one.factor for one in told if can_be_told(cells, one.factor)), None)
     if factor is not None:

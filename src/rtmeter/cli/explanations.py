@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rtmeter.cli.columns import print_table
 from rtmeter.cli.output import console, doubt_words, microseconds
-from rtmeter.explain.causes import Explained, Explanation
+from rtmeter.explain.causes import Explained, Explanation, Ranked
 from rtmeter.explain.segments import UNKNOWN
 from rtmeter.explain.words import words_of
 from rtmeter.judge.why import mends
@@ -89,12 +89,25 @@ def show_explanation(
             share = f"{100 * ns / lateness_ns:.0f} %" if lateness_ns else "-"
             table.add_row(words_of(key), f"{count:,}", microseconds(ns), share)
         print_table(out, table, markup=False)
-    for cause in found.causes if cell is not None else ():
-        if cell is not None and (see := mends(cause.key, cell.cell.record)):
-            out.print(f"{words_of(cause.key)}{see}", markup=False, soft_wrap=True)
+    for line in _advice(found.causes, cell) if cell is not None else ():
+        out.print(line, markup=False, soft_wrap=True)
     for each in releases:
         for line in _lines(each):
             out.print(line, markup=False, soft_wrap=True)
+
+
+def _advice(causes: Iterable[Ranked], cell: CellExplanation) -> Iterator[str]:
+    """What mends some of the causes, each once, with those that it holds for."""
+    holds_for: dict[str, list[Ranked]] = {}
+    for cause in causes:
+        if see := mends(cause.key, cell.cell.record):
+            holds_for.setdefault(see, []).append(cause)
+    for see, mended in holds_for.items():
+        others = f" and {len(mended) - 1:,} more causes" if len(mended) > 2 else ""
+        others = others or "".join(f" and {words_of(cause.key)}" for cause in mended[1:])
+        late = sum(cause.releases for cause in mended)
+        releases = f"{late:,} late release{'s' * (late != 1)}"
+        yield f"{words_of(mended[0].key)}{others} ({releases}){see}"
 
 
 def _lines(each: Explained) -> Iterable[str]:

@@ -22,7 +22,8 @@ from rtmeter.statistics.served import Served, served
 from rtmeter.trace.chosen import MOST_IN_TIME, Span, span_of
 from rtmeter.trace.table import FILE, open_trace
 
-_REMEDY = "measure it with --explain, as root"
+REMEDY = "measure it with --explain, as root"
+"""Of a cell without a trace."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ def explained(cell: StoredCell, k: int | None = None) -> CellExplanation:
     """
     if not (cell.folder / FILE).is_file():
         message = "has no record of the kernel's events"
-        raise RtmeterError(message, field="cell", value=str(cell.folder), remedy=_REMEDY)
+        raise RtmeterError(message, field="cell", value=str(cell.folder), remedy=REMEDY)
     data_of(cell.folder, cell.record)
     tid = _stamping(cell.record, cell.folder)
     trace = open_trace(cell.folder / FILE)

@@ -12,7 +12,6 @@ from rtmeter.cli.choices import completing_list
 
 if TYPE_CHECKING:
     from rtmeter.explain.causes import Explanation
-    from rtmeter.results.cells import StoredCell
 
 EXAMPLE = "rtmeter explain results/robot/measure/20261121T090000Z --top 5"
 _PRIORITY = 80
@@ -22,8 +21,9 @@ DETAILS = (
     "Splits the time from each release to its stamp into segments by the kernel's events (who ran, "
     "interrupts, where the thread waited), which sum to its lateness exactly; names the cause of each late "
     "release, and ranks causes by the lateness that they carry. What the events do not tell is unknown, and "
-    "said. PATH is a cell that was measured with --explain; or --events, --releases and --thread give a "
-    "trace of your own."
+    "said. PATH is a cell that was measured with --explain, or a folder of several: then each has a row, "
+    "the one with most lateness first, which is explained below; or --events, --releases and --thread give "
+    "a trace of your own."
 )
 
 
@@ -35,7 +35,8 @@ def _plants() -> list[str]:
 
 def command(
     path: Annotated[
-        Path | None, typer.Argument(help="A cell that was measured with --explain.", show_default=False)
+        Path | None,
+        typer.Argument(help="A cell measured with --explain, or a folder of them.", show_default=False),
     ] = None,
     events: Annotated[
         Path | None,
@@ -96,8 +97,14 @@ def command(
                 remedy = "give a cell, or a trace of your own"
                 raise RtmeterError("contradicts PATH", field=option, value=str(value), remedy=remedy)
         from rtmeter.judge.explained import explained
+        from rtmeter.results.cells import find_cells
 
-        cell = explained(_cell_at(path), release)
+        cells = find_cells(path)
+        if len(cells) > 1:
+            from rtmeter.cli.explained_cells import explain_cells
+
+            return explain_cells(path, cells, release, top, as_json=as_json)
+        cell = explained(cells[0], release)
         found = cell.found
     shown = chosen(found, release, top)
     if as_json:
@@ -132,17 +139,6 @@ def _self_test(only: str | None, times: int | None, as_json: bool) -> int:
         for one in found:
             show_blamed(one)
     return exit_codes.of_self_test(one.outcome for one in found)
-
-
-def _cell_at(path: Path) -> StoredCell:
-    from rtmeter.errors import RtmeterError
-    from rtmeter.results.cells import find_cells
-
-    cells = find_cells(path)
-    if len(cells) != 1:
-        remedy = f"name one of them: {cells[0].folder}"
-        raise RtmeterError(f"holds {len(cells)} cells", field="PATH", value=str(path), remedy=remedy)
-    return cells[0]
 
 
 def _scripted(events: Path | None, releases: Path | None, thread: int | None) -> Explanation:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -92,9 +93,13 @@ def command(
         show_cell(record, path)
         if record.conditions and record.conditions["asked"].get("explain"):
             from rtmeter.judge.why import why_words
+            from rtmeter.judge.why_cells import to_explain
             from rtmeter.results.cells import StoredCell
 
-            print(why_words(StoredCell(path, record)) or "nothing is late that could be explained")
+            stored = StoredCell(path, record)
+            print(why_words(stored) or "nothing is late that could be explained")
+            if to_explain([stored]) is not None:
+                print(f"  rtmeter explain {shlex.quote(str(path))}")
     return exit_codes.of_cell(record)
 
 

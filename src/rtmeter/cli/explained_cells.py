@@ -1,0 +1,88 @@
+"""What several cells with traces waited for: a row for each, then all of the one with most lateness."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rtmeter.cli import exit_codes
+from rtmeter.cli.columns import print_table
+from rtmeter.cli.explanations import show_explanation
+from rtmeter.cli.output import console, microseconds, print_json
+from rtmeter.errors import RtmeterError
+from rtmeter.explain.causes import chosen
+from rtmeter.explain.words import words_of
+from rtmeter.judge.explained import REMEDY, explained
+from rtmeter.judge.why_cells import CellCauses, causes_of, is_traced
+
+if TYPE_CHECKING:
+    from rtmeter.results.cells import StoredCell
+
+_CAUSES = 2
+"""Of each cell, in its row."""
+
+_NAMES = 3
+"""Cells without a trace that are named."""
+
+
+def explain_cells(
+    path: Path, cells: Sequence[StoredCell], release: int | None, top: int, *, as_json: bool
+) -> int:
+    """Explains several cells. Raises RtmeterError if none has a trace, or one release is asked for."""
+    traced = [cell for cell in cells if is_traced(cell)]
+    without = [_name(cell, path) for cell in cells if not is_traced(cell)]
+    if not traced:
+        message = f"holds {len(cells)} cells, none of which has a record of the kernel's events"
+        raise RtmeterError(message, field="PATH", value=str(path), remedy=REMEDY)
+    found = causes_of(traced)
+    worst = found[0].cell
+    if release is not None and len(traced) > 1:
+        message = f"is of one cell, and {path} has {len(traced)} with a trace"
+        remedy = f"name one: rtmeter explain {shlex.quote(str(worst.folder))} --release {release}"
+        raise RtmeterError(message, field="--release", value=release, remedy=remedy)
+    if as_json:
+        print_json({"cells": [_json(one) for one in found], "without_trace": without})
+    else:
+        _show_rows(found, path)
+        if without:
+            more = f" and {len(without) - _NAMES:,} more" if len(without) > _NAMES else ""
+            said = f"without a record of the kernel's events: {', '.join(without[:_NAMES])}{more}; {REMEDY}"
+            console().print(said, markup=False, soft_wrap=True)
+        if found[0].error is None and (found[0].late or release is not None):
+            console().print(
+                f"\nrtmeter explain {shlex.quote(str(worst.folder))}", markup=False, soft_wrap=True
+            )
+            whole = explained(worst, release)
+            show_explanation(whole.found, chosen(whole.found, release, top), whole)
+    return exit_codes.ERROR if any(one.error for one in found) else exit_codes.PASS
+
+
+def _name(cell: StoredCell, path: Path) -> str:
+    return str(cell.folder.relative_to(path) if cell.folder.is_relative_to(path) else cell.folder.name)
+
+
+def _show_rows(found: Sequence[CellCauses], path: Path) -> None:
+    from rich.table import Table
+
+    out, table = console(), Table("cell", "late releases", "their lateness\nus", "first causes")
+    for one in found:
+        shares = [
+            f"{words_of(row.key)} ({100 * row.lateness_ns / one.lateness_ns:.0f} %)"
+            for row in one.causes[:_CAUSES]
+            if one.lateness_ns
+        ]
+        said = "\n".join(shares) or "-"
+        late = (f"{one.late:,}", microseconds(one.lateness_ns)) if one.error is None else ("?", "?")
+        table.add_row(_name(one.cell, path), *late, said if one.error is None else "cannot be explained")
+    print_table(out, table, markup=False)
+    for one in found:
+        if one.error is not None:
+            out.print(f"{_name(one.cell, path)}: {one.error}", markup=False, soft_wrap=True)
+
+
+def _json(one: CellCauses) -> dict[str, object]:
+    if one.error is not None:
+        return {"cell": str(one.cell.folder), "error": str(one.error)}
+    return {"cell": str(one.cell.folder)} | explained(one.cell).to_json()

@@ -1,0 +1,124 @@
+"""`rtmeter explain` of a folder of several cells, and what it advises of one."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from rtmeter import cli
+from rtmeter.cli import exit_codes
+from rtmeter.cli.campaigns import _to_ask_next
+from rtmeter.model import Campaign
+from rtmeter.results.cells import find_cells
+from rtmeter.trace.table import FILE
+from synthetic import write_cell
+from traced_cells import LATE_NS, TRACED, USUAL_NS, write_traced
+
+Captured = pytest.CaptureFixture[str]
+URGENT = {
+    "id": "normal_policy",
+    "grade": "high",
+    "value": "other",
+    "why": "others come before",
+    "source": "sched(7)",
+    "fix": "measure with --scheduling fifo:80",
+    "at_worst": "high",
+    "items": [],
+}
+
+
+def _late_at(late: range, k: int) -> tuple[int]:
+    return (LATE_NS if k in late else USUAL_NS,)
+
+
+def run_of(folder: Path) -> Path:
+    """One cell that was in time, one with 2 and one with 8 late releases, and two without a trace."""
+    run = folder / "run"
+    for name, each in (("a-r1", 1000), ("b-r1", 20), ("b-r2", 5)):
+        late = range(each - 1, 1000, each)
+        made = replace(TRACED, id=name, delays=partial(_late_at, late), axes={"repeat": int(name[-1])})
+        write_traced(run / name, "driver", made)
+    for name in ("c", "d"):
+        write_cell(run / name, replace(TRACED, id=name))
+    return run
+
+
+def explain(capsys: Captured, *words: object) -> tuple[int, str]:
+    code = cli.invoke(["explain", *map(str, words)])
+    said = capsys.readouterr()
+    return code, " ".join((said.out + said.err).split())
+
+
+def test_the_cell_with_most_lateness_is_first_and_explained(tmp_path: Path, capsys: Captured) -> None:
+    run = run_of(tmp_path)
+    code, said = explain(capsys, run, "--top", 1)
+    assert code == exit_codes.PASS
+    table, _, whole = said.partition(f"rtmeter explain {run}/b-r2")
+    assert table.index("│ b-r2 │ 8 │ 3,200.0") < table.index("│ b-r1 │ 2 │ 800.0") < table.index("│ a-r1 │ 0")
+    assert "driver ran, more urgent than it (100 %)" in table
+    assert table.count("without a record of the kernel's events: c, d; measure it with --explain") == 1
+    assert "8 of 40 releases are late" in whole and "release 4: 400.0 us after its time" in whole
+
+
+def test_json_has_all_of_them(tmp_path: Path, capsys: Captured) -> None:
+    run = run_of(tmp_path)
+    assert cli.invoke(["explain", str(run), "--json"]) == exit_codes.PASS
+    found = json.loads(capsys.readouterr().out)
+    assert [Path(one["cell"]).name for one in found["cells"]] == ["b-r2", "b-r1", "a-r1"]
+    assert [sum(row["releases"] for row in one["causes"]) for one in found["cells"]] == [8, 2, 0]
+    assert found["without_trace"] == ["c", "d"]
+
+
+def test_repeats_of_a_condition_are_its_cells(tmp_path: Path, capsys: Captured) -> None:
+    code, said = explain(capsys, run_of(tmp_path) / "b")
+    assert code == exit_codes.PASS, said
+    assert "a-r1" not in said and "without a record" not in said
+    assert said.index("│ b-r2 │ 8") < said.index("│ b-r1 │ 2")
+
+
+def test_one_release_of_several_cells_is_refused(tmp_path: Path, capsys: Captured) -> None:
+    run = run_of(tmp_path)
+    code, said = explain(capsys, run, "--release", 4)
+    assert code == exit_codes.ERROR
+    assert "--release = 4: is of one cell" in said and f"rtmeter explain {run}/b-r2 --release 4" in said
+
+
+def test_cells_without_a_trace_are_refused_with_the_remedy(tmp_path: Path, capsys: Captured) -> None:
+    for name in ("c", "d"):
+        write_cell(tmp_path / "run" / name, replace(TRACED, id=name))
+    code, said = explain(capsys, tmp_path / "run")
+    assert code == exit_codes.ERROR and "2 cells, none of which has a record" in said
+    assert "measure it with --explain" in said
+
+
+def test_a_damaged_trace_is_named_beside_the_others(tmp_path: Path, capsys: Captured) -> None:
+    run = run_of(tmp_path)
+    (run / "b-r2" / FILE).write_bytes(b"PAR1")
+    code, said = explain(capsys, run)
+    assert code == exit_codes.ERROR
+    assert "b-r2: " in said and "the trace cannot be read" in said and f"rtmeter explain {run}/b-r1" in said
+
+
+def test_an_advice_is_given_once_with_the_causes_it_holds_for(tmp_path: Path, capsys: Captured) -> None:
+    made = replace(TRACED, changes={"findings": [URGENT]})
+    cell = write_traced(tmp_path / "cell", "driver", made, other="other_driver")
+    _, said = explain(capsys, cell, "--top", 0)
+    assert said.count("measure with --scheduling fifo:80") == 1
+    mended = said.partition("└")[2].partition("see normal_policy")[0]
+    assert "other_driver ran" in mended and ": driver ran" in mended and "(8 late releases)" in mended
+
+
+def test_a_traced_run_that_missed_proposes_to_explain(tmp_path: Path) -> None:
+    run = run_of(tmp_path)
+
+    def proposed(*names: str) -> list[str]:
+        cells = [cell for cell in find_cells(run) if cell.folder.name in names]
+        return list(_to_ask_next(Campaign("run", ()), run, cells))
+
+    assert proposed("a-r1", "b-r1", "c") == [f"rtmeter explain {run}", f"rtmeter report {run}"]
+    assert proposed("b-r1")[0] == f"rtmeter explain {run / 'b-r1'}"
+    assert proposed("a-r1", "c") == [f"rtmeter report {run}"], "one was in time, one was not traced"
