@@ -25,9 +25,9 @@ def events(
         (60.0, "a job each minute"),
         (1.0, "real-time throttling (sched_rt_runtime_us) or a task each second"),
         (0.1, "a host's or control group's CPU quota (100 ms)"),
-        (0.01, "the timer tick at 100 Hz"),
-        (0.004, "the timer tick at 250 Hz"),
-        (1 / 300, "the timer tick at 300 Hz"),
+        (0.01, None),  # a tick of some kernel: not known to be that of this one
+        (0.004, None),
+        (1 / 300, None),
         (7.0, None),
         (0.37, None),
     ],

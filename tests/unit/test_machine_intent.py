@@ -150,9 +150,16 @@ def test_the_intent_of_a_cell() -> None:
 
 
 def test_every_known_rhythm_points_to_findings_that_exist() -> None:
-    assert [period for period, _ in KNOWN] == list(OF_PERIOD)
+    assert [period for period, cause in KNOWN if cause] == list(OF_PERIOD)
     names = {kind.id for kind in KINDS}
     assert {name for group in (*OF_PERIOD.values(), *OF_USAGE.values()) for name in group} <= names
+
+
+@pytest.mark.parametrize("period_s", [0.01, 0.004, 0.001])
+def test_a_rhythm_that_may_be_a_tick_blames_no_setting(period_s: float) -> None:
+    """Which tick the kernel has is not known."""
+    late_ticks = [{"id": "kernel_not_preempt_rt", "grade": "high"}, {"id": "timer_migration", "grade": "low"}]
+    assert not suspicions(late_ticks, period_s, {})
 
 
 def test_a_rhythm_of_a_second_points_to_throttling(machine: PlantedMachine) -> None:

@@ -9,18 +9,13 @@ from typing import Any
 from rtmeter.statistics.rhythm import KNOWN_WITHIN, cause_of
 from rtmeter.values import format_duration
 
-_TICK = ("kernel_not_preempt_rt", "preemption_model", "config_high_res_timers", "timer_migration")
 OF_PERIOD: dict[float, tuple[str, ...]] = {
     60.0: ("task_at_or_above", "kernel_thread_at_or_above", "cpu_shared"),
     10.0: ("task_at_or_above", "kernel_thread_at_or_above", "cpu_shared"),
     1.0: ("rt_throttling", "fair_server", "rt_group_limit", "task_at_or_above"),
     0.1: ("cpu_quota", "steal", "virtual_machine"),
-    0.01: _TICK,
-    0.004: _TICK,
-    1 / 300: _TICK,
-    0.001: _TICK,
 }
-"""Period of late releases in seconds (those of statistics.rhythm.KNOWN) → ids of findings."""
+"""Period of late releases in seconds (those of statistics.rhythm.KNOWN that are named) → ids of findings."""
 
 OF_USAGE: dict[str, tuple[str, ...]] = {
     "major_faults": ("swap", "memlock_limit"),

@@ -32,17 +32,18 @@ WINDOW = 1 << 21
 MOST_EVENTS = 4000
 """Events that the exact period is found from."""
 
-KNOWN: tuple[tuple[float, str], ...] = (
+KNOWN: tuple[tuple[float, str | None], ...] = (
     (60.0, "a job each minute"),
     (10.0, "a job each ten seconds"),
     (1.0, "real-time throttling (sched_rt_runtime_us) or a task each second"),
     (0.1, "a host's or control group's CPU quota (100 ms)"),
-    (0.01, "the timer tick at 100 Hz"),
-    (0.004, "the timer tick at 250 Hz"),
-    (1 / 300, "the timer tick at 300 Hz"),
-    (0.001, "the timer tick at 1000 Hz"),
+    (0.01, None),
+    (0.004, None),
+    (1 / 300, None),
+    (0.001, None),
 )
-"""Periods in seconds and what is known to have them (docs/method-judgement.md)."""
+"""Periods in seconds and what is known to have them (docs/method-judgement.md); the last are those of the
+ticks that kernels may have: which one a cell's kernel has is not recorded, so that none is named."""
 
 KNOWN_WITHIN = 0.01
 """A period is a known one if it differs by less than this share."""
