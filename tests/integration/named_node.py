@@ -12,10 +12,10 @@ import sys
 from pathlib import Path
 
 import rclpy
+from rcl_interfaces.srv import ListParameters as Service
 from rclpy.clock import Clock, ClockType
 from rclpy.executors import ExternalShutdownException, SingleThreadedExecutor
 from rclpy.node import Node
-from rcl_interfaces.srv import ListParameters as Service
 from rosgraph_msgs.msg import Clock as Message
 
 
