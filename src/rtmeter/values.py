@@ -53,10 +53,20 @@ def _quantity(value: object, units: dict[str, int], no_unit: int | None, remedy:
 
 def parse_duration_ns(value: object) -> int:
     """``10ms`` → 10,000,000; at most a year; a bare number other than 0 is refused."""
+    if period := _period_of_rate(value):
+        raise ValueError("is a rate, not a time", f"write its period, {period}")
     ns = _quantity(value, _NS, None, DURATION_REMEDY)
     if ns > _LONGEST_NS:
         raise ValueError("is longer than a year", "give a shorter time")
     return ns
+
+
+def _period_of_rate(value: object) -> str | None:
+    """Of what is written as a rate: ``500Hz`` → ``2ms``."""
+    match = _QUANTITY.fullmatch(str(value))
+    if match is None or match[2] not in _HERTZ or not (hertz := Fraction(match[1]) * _HERTZ[match[2]]):
+        return None
+    return format_duration(max(round(_NS["s"] / hertz), 1))
 
 
 def parse_positive_ns(value: object) -> int:

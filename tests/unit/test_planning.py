@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -120,6 +121,14 @@ def test_what_runs_were_seen_to_differ_by_is_taken_and_no_less_than_their_counts
     assert apart["miss_ratio"] == pytest.approx(math.sqrt(2 * SPREAD_OF_RUNS**2 + 2 / 800.5))
     assert "p50" in {one.quantity for one in found.too_few}
     assert "p99" not in {one.quantity for one in found.too_few}
+
+
+def test_a_single_run_that_is_to_tell_why_is_not_counted_among_the_repeats() -> None:
+    cells = two_levels(2_000, Requirement(MS, 1e-3))
+    traced = replace(cells[0], id="why", axes={}, conditions={"explain": True})
+    (found,) = plan_factors([*cells, traced])
+    assert (found.repeats, found.matched) == (3, 1)
+    assert plan_factors([traced, replace(traced, id="why2", factors={"load": "cpu80"})])[0].repeats == 1
 
 
 def test_short_cells_plan_no_quantile_that_is_their_maximum() -> None:

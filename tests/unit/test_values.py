@@ -53,6 +53,13 @@ def test_what_is_no_duration_says_why_and_how_to_write_one(text: object, why: st
     assert len(caught.value.args) == 2
 
 
+@pytest.mark.parametrize(("text", "period"), [("500Hz", "2ms"), ("1kHz", "1ms"), ("3 MHz", "333ns")])
+def test_a_rate_where_a_time_belongs_is_told_its_period(text: str, period: str) -> None:
+    with pytest.raises(ValueError, match="is a rate") as caught:
+        values.parse_duration_ns(text)
+    assert caught.value.args[1] == f"write its period, {period}"
+
+
 @given(st.integers(min_value=0, max_value=366 * 24 * 3600 * 10**9))
 def test_a_duration_is_read_back_as_it_was_written(ns: int) -> None:
     assert values.parse_duration_ns(values.format_duration(ns)) == ns

@@ -76,10 +76,11 @@ def plan_factors(
     seen: Callable[[str], Seen | None] = lambda _: None,
 ) -> list[FactorPlan]:
     """What the campaign's repeats can show of each of its factors, late releases counted as n /
-    ``design_effect``; empty if nothing varies. ``seen``: how runs that a factor tells apart differ."""
+    ``design_effect``; empty if nothing varies. Cells whose kernel's events are recorded are left out, as
+    they are of a comparison, where others are not. ``seen``: how runs that a factor tells apart differ."""
     found: dict[tuple[tuple[int, ...], ...], FactorPlan] = {}
     named: dict[tuple[str, str], list[Cell]] = {}
-    for cell in cells:
+    for cell in [cell for cell in cells if not cell.conditions.get("explain")] or cells:
         kind = str(cell.config["measurement"])
         named.setdefault((kind, without_repeat(cell.id, cell.axes)), []).append(cell)
     names = dict.fromkeys(name for cell in cells for name in cell.factors)

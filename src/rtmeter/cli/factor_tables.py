@@ -27,6 +27,9 @@ _CODES: dict[Said, int] = {
     "worse": exit_codes.FAIL,
     "not told": exit_codes.INCONCLUSIVE,
 }
+FAR = 1.5
+"""The quotient from which two ways to take a mean are told apart."""
+
 _STYLES: dict[Said, str] = {"better": "green", "worse": "red", "not told": "yellow"}
 
 
@@ -117,7 +120,25 @@ def below(effects: Sequence[Effect]) -> Iterator[str]:
             low, high = map(_value(each), ends)
             at = f"where it is {_value(each)(each.reference)} at the reference"
             yield f"{named(each)}: {low} to {high}, {at}"
+        if _far_from_its_shares(each):
+            apart = _odds(each.level) / _odds(each.reference)
+            yield (
+                f"{named(each)}: both shares are means over runs, in which those that miss most weigh most: "
+                f"their odds are x {apart:.3g} apart; x {each.times:.3g} is the mean over pairs, each of "
+                "which weighs the same"
+            )
     yield from not_told(effects)
+
+
+def _far_from_its_shares(one: Effect) -> bool:
+    """Whether the two shares in its row look as if the effect were another one."""
+    if one.quantity != RATIO or not (0 < one.level < 1 and 0 < one.reference < 1 and one.times > 0):
+        return False
+    return abs(math.log(_odds(one.level) / _odds(one.reference) / one.times)) > math.log(FAR)
+
+
+def _odds(share: float) -> float:
+    return share / (1 - share)
 
 
 def _counts(one: Effect) -> bool:

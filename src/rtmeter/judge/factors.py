@@ -208,7 +208,7 @@ class _Source:
         self._shortest = MOST_RELEASES
         self.deadline_ns = deadline_ns
         self.quantity = ""
-        self.left_out: list[str] = []
+        self.left_out = list(matching.left_out)
         self.doubts: list[Doubt] = []
         self.refusals: list[tuple[StoredCell, GateFinding]] = []
         if deadline_ns is None:

@@ -18,7 +18,8 @@ from rtmeter.results.record import CellRecord
 class Matching:
     """Cells by a factor: the repeats of each, its level of every factor, its level of this one, in the order
     in which they were measured; ``others``: the factors it is matched over; ``confounded``: those that change
-    with it; ``alike``: the cells of each combination of levels of the others."""
+    with it; ``alike``: the cells of each combination of levels of the others; ``left_out``: those that are
+    compared with none, and why."""
 
     repeats: Mapping[str, Repeats]
     factors: Mapping[str, FactorLevels]
@@ -26,10 +27,12 @@ class Matching:
     others: tuple[str, ...]
     confounded: tuple[str, ...]
     alike: tuple[tuple[tuple[str, ...], Sequence[str]], ...]
+    left_out: tuple[str, ...]
 
     @classmethod
     def of(cls, cells: Sequence[StoredCell], factor: str) -> Self:
-        named = by_name(cells)
+        kept = [cell for cell in cells if not _is_traced(cell.record)] or cells
+        named = by_name(kept)
         records = {name: next(iter(repeats.values())).record for name, repeats in named.items()}
         layouts = {name: factors_of(record) for name, record in records.items()}
         layouts = _with_setting(layouts, records, factor)
@@ -43,7 +46,7 @@ class Matching:
             alike.setdefault((record.measurement, record.mode, *about), []).append(name)
         groups = tuple((key[2:], names) for key, names in alike.items())
         levels = {name: layouts[name][factor] for name in order}
-        return cls(named, layouts, levels, others, confounded, groups)
+        return cls(named, layouts, levels, others, confounded, groups, _left_out(cells, kept))
 
     @property
     def levels_in_turn(self) -> list[str]:
@@ -59,6 +62,16 @@ class Matching:
     def pairing(self, a: str, b: str) -> Pairing:
         """The repeats of two cells."""
         return pairing(a, self.repeats[a], b, self.repeats[b])
+
+
+def _is_traced(record: CellRecord) -> bool:
+    return record.conditions is not None and bool(record.conditions["asked"].get("explain"))
+
+
+def _left_out(cells: Sequence[StoredCell], kept: Sequence[StoredCell]) -> tuple[str, ...]:
+    """Cells whose kernel's events were recorded, beside those whose were not."""
+    names = list(by_name([cell for cell in cells if cell not in kept]))
+    return (f"{', '.join(names)}: the kernel's events were recorded, which takes time",) if names else ()
 
 
 def _with_setting(
