@@ -97,6 +97,13 @@ def test_a_level_is_reached_or_doubted(busy: float, own: float, only_cpu: bool, 
     assert [doubt.type for doubt in level_doubts(0.8, busy, own, only_cpu=only_cpu)] == types
 
 
+def test_each_doubt_of_a_level_has_a_remedy_of_its_own() -> None:
+    """Asking for less helps neither a load that others made nor one that they went beyond."""
+    shares = ((0.71, 0.71), (0.80, 0.39), (0.96, 0.80))
+    hints = [doubt.hint for one in shares for doubt in level_doubts(0.8, *one, only_cpu=True)]
+    assert len(set(hints)) == len(shares) and "less" not in "".join(hints)
+
+
 @pytest.mark.parametrize(
     ("carried", "died", "types"),
     [

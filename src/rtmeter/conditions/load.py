@@ -22,7 +22,6 @@ _ENOUGH = 0.9  # of the level: the rest is within what stress-ng and /proc/stat 
 _OWN_ENOUGH = 0.5  # of the level by stress-ng itself: else somebody else made the load
 _EXCESS = 0.15
 _SHORTEST_S = 1  # below that, ticks of 10 ms tell no level
-_BUSY_HINT = "free the machine of other work, or ask for less"
 
 
 class Load:
@@ -145,10 +144,10 @@ def level_doubts(level: float, busy: float, own: float, *, only_cpu: bool) -> It
         yield Doubt("load_not_reached", message, "see whether a cgroup limits its processor time")
     elif own < _OWN_ENOUGH * level:
         message = f"its CPUs were {busy:.0%} busy, but stress-ng itself took {own:.0%}: {level:.0%} was asked"
-        yield Doubt("load_not_reached", message, _BUSY_HINT)
+        yield Doubt("load_not_reached", message, "end the other work that kept stress-ng from its share")
     elif only_cpu and busy > level + _EXCESS:
         message = f"its CPUs were {busy:.0%} busy, more than the {level:.0%} asked"
-        yield Doubt("load_exceeded", message, _BUSY_HINT)
+        yield Doubt("load_exceeded", message, "end what else ran (see meanwhile), or ask for as much load")
 
 
 def workers(asked: Mapping[str, Any]) -> dict[str, int]:
