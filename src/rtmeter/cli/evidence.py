@@ -69,12 +69,15 @@ def _of_the_run(verdict: Verdict, support: Support, worst_ns: float | str | None
         run_hours = verdict.n / runs / an_hour if an_hour else 0.0
         yield "return level", _level(support.return_level, verdict, support, reached_ns, run_hours)
     yield "delay", _delay(verdict, support, runs)
-    for finding in support.findings:
+    yield from found_besides(verdict)
+
+
+def found_besides(verdict: Verdict) -> Words:
+    """What the gates found that the reason does not say, and what follows for the bound."""
+    for finding in verdict.support.findings if verdict.support else ():
         if finding.message not in verdict.reason:
-            yield (
-                finding.type.replace("_", " "),
-                f"{finding.message} ({_CONSEQUENCES[finding.consequence]})",
-            )
+            follows = _CONSEQUENCES[finding.consequence]
+            yield finding.type.replace("_", " "), f"{finding.message} ({follows})"
 
 
 def _delay(verdict: Verdict, support: Support, runs: int) -> str:

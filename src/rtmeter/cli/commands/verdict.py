@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -22,7 +23,8 @@ DETAILS = (
     "not even a horizon of ten times the run without a further miss would meet it; else says how much longer "
     "a run would pass. Without P any miss fails. A hard deadline besides has to stay "
     "above what is extrapolated. Without --deadline each cell is judged by its own requirement, but for what "
-    "the other options say. Repeats of a "
+    "the other options say. Of more than three conditions there is a row each, the worst first, and each "
+    "reason and step once; of one alone, or with --repeats, the whole verdict. Repeats of a "
     "cell have one verdict: their misses together, by dependence within each and by how far they lie apart. "
     "Exit codes: 0 pass, 1 error, 2 requirement not met, 3 inconclusive; of several conditions the worst, in "
     "the order 1, 2, 3, 0."
@@ -55,13 +57,14 @@ def command(
         bool, typer.Option("--anew", help="Judge from the samples what was judged when it was measured.")
     ] = False,
     repeats: Annotated[
-        bool, typer.Option("--repeats", help="Show each repeat below the verdict of all.")
+        bool, typer.Option("--repeats", help="Show each repeat below the verdict of all, whole.")
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> int:
     """Judges cells from their samples, or says what is stored where the same would come of them."""
     from rtmeter.api.verdicts import verdicts
     from rtmeter.cli.cell_options import as_flag
+    from rtmeter.cli.many_verdicts import MOST_WHOLE, show_table
     from rtmeter.cli.output import print_json
     from rtmeter.cli.reading_progress import reading
     from rtmeter.cli.requirement_options import once_in_hours, stated
@@ -72,12 +75,13 @@ def command(
     level_hours = None if once_in is None else once_in_hours(once_in)
     cells = find_cells(path)
     times = Counter(group[0].record.name for group in conditions(cells))
+    many = sum(times.values()) > MOST_WHOLE and not repeats
     found: list[CellVerdict] = []
     judging = verdicts(cells, asked, horizon_hours=level_hours, anew=anew, reading=reading)
     try:
         for one in judging:
             found.append(one)
-            if not as_json:
+            if not as_json and not many:
                 print("\n".join(_lines(one, alone=times[one.id] < 2)))
                 for repeat in one.repeats if repeats else ():
                     print(indent("\n".join(_lines(repeat, alone=True)), "    "))
@@ -86,49 +90,35 @@ def command(
     if as_json:
         verdicts_json = [one.to_json() for one in found]
         print_json(verdicts_json[0] if len(cells) == 1 else {"cells": verdicts_json})
+    elif many:
+        options = {"--deadline": deadline, "--miss-ratio": miss_ratio, "--confidence": confidence}
+        options |= {"--criticality": criticality, "--horizon": horizon, "--once-in": once_in}
+        given = [part for flag, text in options.items() if text is not None for part in (flag, text)]
+        _show_many(found, given + ["--anew"] * anew)
     elif len(found) > 1:
-        _show_together(found)
+        show_table(_named(found))
     return exit_codes.worst(exit_codes.of_outcome(one.outcome) for one in found)
 
 
-def _show_together(found: Sequence[CellVerdict]) -> None:
-    """All conditions in a table, after what is said of each: the last thing on the screen."""
-    from rich import box
-    from rich.markup import escape
-    from rich.table import Table
+def _show_many(found: Sequence[CellVerdict], options: Sequence[str]) -> None:
+    """Of many conditions a row each, the worst first, what is said of them, and how to see one whole."""
+    from rtmeter.cli.many_verdicts import show_table, told_together, worst_first
 
-    from rtmeter.cli.cell_tables import STYLES
-    from rtmeter.cli.columns import print_table
-    from rtmeter.cli.output import console, microseconds
-    from rtmeter.results.words import missed_share, share
-
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for header in ("condition", "verdict", "missed", "of", "share", "allowed", "worst\nus"):
-        left = header in ("condition", "verdict")
-        wraps = header == "condition"
-        table.add_column(header, justify="left" if left else "right", no_wrap=not wraps, overflow="fold")
-    for one in found:
-        verdict, style = one.verdict, STYLES.get(one.outcome)
-        said = f"[{style}]{one.outcome}[/]" if style else one.outcome
-        row = ["-", "-", "-", "-"]
-        if verdict and verdict.n:
-            allowed = verdict.requirement.miss_ratio
-            missed = missed_share(verdict), "none" if allowed is None else share(allowed)
-            row = [verdict.missed, f"{verdict.n:,}", *missed]
-        table.add_row(escape(one.id), said, *row, microseconds(one.worst_ns))
-    print_table(console(), table)
+    named = _named(worst_first(found))
+    show_table(named)
+    why = {name: words for name, one in named.items() if (words := _why(one))}
+    print("\n".join(told_together(named, why)))
+    first = str(_folder(next(iter(named.values()))))
+    print(f"  {'whole verdict':<17}of one alone: {shlex.join(['rtmeter', 'verdict', first, *options])}")
 
 
 def _lines(one: CellVerdict, alone: bool) -> Iterator[str]:
     """The verdict in words; with its folder unless the cell is the only one of its id."""
     from rtmeter.cli.evidence import verdict_lines
 
-    folder = Path(one.path[0]).parent / one.id if isinstance(one.path, list) else one.path
-    where = "" if alone else f" in {folder}"
-    interrupted = " (interrupted)" if one.status == "interrupted" else ""
     runs = len(one.path) if isinstance(one.path, list) else 1
     line, *more = verdict_lines(one.verdict, one.worst_ns, one.next, runs) if one.verdict else [one.reason]
-    yield f"{one.id}{where}{interrupted}: {one.outcome}: {line}"
+    yield f"{_name(one, alone)}: {one.outcome}: {line}"
     yield from more
     if one.verdict and one.verdict.n and one.verdict.support:
         if why := _why(one):
@@ -136,6 +126,21 @@ def _lines(one: CellVerdict, alone: bool) -> Iterator[str]:
         for words in one.meanwhile:
             yield f"  {'meanwhile':<17}{words}"
         yield f"  {'holds for':<17}{', '.join(one.conditions)}"
+
+
+def _named(found: Sequence[CellVerdict]) -> dict[str, CellVerdict]:
+    times = Counter(one.id for one in found)
+    return {_name(one, alone=times[one.id] < 2): one for one in found}
+
+
+def _name(one: CellVerdict, alone: bool) -> str:
+    where = "" if alone else f" in {_folder(one)}"
+    return f"{one.id}{where}{' (interrupted)' if one.status == 'interrupted' else ''}"
+
+
+def _folder(one: CellVerdict) -> Path:
+    """What its whole verdict is asked by."""
+    return Path(one.path[0]).parent / one.id if isinstance(one.path, list) else Path(one.path)
 
 
 def _why(one: CellVerdict) -> str | None:
