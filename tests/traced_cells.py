@@ -7,6 +7,7 @@ from itertools import cycle
 from pathlib import Path
 
 from rtmeter.explain.events import IRQ_IN, IRQ_OUT, SWITCH, TIMER_FIRED, WAKING, Event, Trace
+from rtmeter.model import ABSENT
 from rtmeter.results import store
 from rtmeter.results.cells import find_cells
 from rtmeter.trace.table import FILE, write_trace
@@ -41,6 +42,8 @@ def _events(cell: Path, tid: int, thieves: tuple[str, str]) -> Iterator[Event]:
     served = zip(rows["release_ns"].tolist(), rows["wake_ns"].tolist(), strict=True)
     names = cycle(thieves)
     for release, wake in served:
+        if wake == ABSENT:
+            continue
         on = 0 if wake - release < DEADLINE_NS else THIEF
         if on:
             yield Event(release - 1000, 1, SWITCH, 0, THIEF, 1, 3, next(names))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,11 @@ from scripts import EVENTS, RELEASES, written
 
 from rtmeter import cli
 from rtmeter.cli import exit_codes
-from rtmeter.model import Doubt
+from rtmeter.judge.verdict import judge
+from rtmeter.model import Doubt, Requirement
 from rtmeter.results import store
 from rtmeter.results.record import text_of
-from traced_cells import write_traced
+from traced_cells import DEADLINE_NS, TRACED, USUAL_NS, write_traced
 
 Captured = pytest.CaptureFixture[str]
 SCRIPT = """
@@ -88,6 +90,28 @@ def test_what_is_missing_or_is_not_there(tmp_path: Path, capsys: Captured) -> No
     code, said = explain(capsys, *files, "--thread", "10", "--json", option, "5")
     assert code == exit_codes.ERROR
     assert json.loads(said[: said.rindex("}") + 1])["error"]["field"] == option
+
+
+def test_why_fewer_are_late_than_missed_is_said(tmp_path: Path, capsys: Captured) -> None:
+    """Each fifth release keeps the thread over the next two, which are skipped: missed, without a stamp."""
+    delays = lambda k: (2_400_000 if k % 5 == 0 else USUAL_NS,)  # noqa: E731
+    asked = Requirement(DEADLINE_NS, 0.001)
+    made = replace(TRACED, delays=delays, skip=True)
+    cell = write_traced(tmp_path / "r" / "traced", "hog", made)
+    record = store.read_cell(cell)
+    verdict = judge(record.meta, store.chunks(cell), asked)
+    (cell / store.CELL).write_text(text_of(record.changed(requirement=asked, verdict=verdict)))
+    assert (verdict.misses, verdict.late, verdict.skipped) == (24, 8, 16)
+    why = "of the 24 that missed 16 were skipped or lost and have no stamp: nothing tells why"
+    assert cli.invoke(["explain", str(cell)]) == exit_codes.PASS
+    said = capsys.readouterr().out
+    assert f"late: beyond the deadline of 100us; compared with 16 of 16 in time; {why}\n" in said
+    assert "8 of 24 releases with a stamp are late" in said
+    assert cli.invoke(["verdict", str(cell)]) == exit_codes.FAIL
+    assert f"; {why}\n" in capsys.readouterr().out
+    write_traced(tmp_path / "r" / "other", "hog", replace(TRACED, id="other"))
+    assert cli.invoke(["explain", str(tmp_path / "r")]) == exit_codes.PASS
+    assert "16 more missed by the verdicts, skipped or lost: without a stamp" in capsys.readouterr().out
 
 
 def test_what_the_recording_lost_of_a_cell_is_said(tmp_path: Path, capsys: Captured) -> None:

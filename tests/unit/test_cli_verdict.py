@@ -62,6 +62,16 @@ def test_what_misses_nearly_always_fails_though_no_bound_is_stated(capsys: Captu
     assert as_json("a --deadline 1ms --miss-ratio 1e-3", capsys)["support"]["effective_n"] == 1
 
 
+def test_late_is_what_missed_the_deadline_and_no_other_word_of_the_tail(capsys: Captured) -> None:
+    """Of a tail that changes below the deadline nothing is late."""
+    values = draw(2)
+    values[5000:15_000] *= 2
+    write_wakeups(Path("a"), values)
+    said = verdict("a --deadline 10ms --miss-ratio 1e-3", capsys)[1]
+    assert "0 of 20,000 releases missed" in said and "the tail changes" in said
+    assert " late " not in said and "its releases are" in said
+
+
 def test_a_verdict_is_a_line_and_points(capsys: Captured) -> None:
     write_wakeups(Path("a"), late_at(*range(1000, 19_000, 200)))
     lines = verdict("a --deadline 1ms --miss-ratio 0.1%", capsys)[1].splitlines()

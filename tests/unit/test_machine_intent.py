@@ -169,7 +169,7 @@ def test_a_rhythm_of_a_second_points_to_throttling(machine: PlantedMachine) -> N
     found = [finding.to_json() for finding in findings(machine.root, Intent(cpus=(1,)))]
     usage = {"major_faults": 0, "minor_faults": None, "migrations": 3}
     (suspicion,) = suspicions(found, 1.0004, usage)
-    assert suspicion.sign.startswith("late releases come every 1s, the period of real-time throttling")
+    assert suspicion.sign.startswith("the latest releases come every 1s, the period of real-time throttling")
     assert [finding["id"] for finding in suspicion.findings] == ["fair_server", "task_at_or_above"]
     assert suspicions(found, 0.5, usage) == []
     assert suspicions([], 1.0, usage) == []

@@ -340,7 +340,7 @@ WRONG = [
     ),
     ("failed --kind time -o x.svg", "CPU 9 does not exist"),
     ("nowhere --kind time -o x.svg", "is no folder"),
-    ("lost --kind return-level -o x.svg", "has no late releases apart from the others"),
+    ("lost --kind return-level -o x.svg", "has no tail apart from the other releases"),
 ]
 
 

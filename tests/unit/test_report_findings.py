@@ -37,7 +37,7 @@ def _page(folder: Path, changes: dict[str, Any], **made: Any) -> str:
 
 def test_a_rhythm_of_a_second_points_to_throttling(tmp_path: Path) -> None:
     page = _page(tmp_path, {"findings": [THROTTLING, SWAP]}, delays=_each_second)
-    assert "Late releases come every 1s, the period of real-time throttling" in page
+    assert "The latest releases come every 1s, the period of real-time throttling" in page
     assert ": see rt_throttling (950000 of <1000000> us)." in page
     assert ": see swap" not in page
     assert "What the machine had wrong" in page
@@ -56,7 +56,7 @@ def test_faults_point_to_swap(tmp_path: Path) -> None:
 def test_a_cell_that_was_not_looked_at_says_nothing(tmp_path: Path, findings: list[Any] | None) -> None:
     page = _page(tmp_path, {"findings": findings}, delays=_each_second)
     assert "What the machine had wrong" not in page
-    assert "Late releases come every" not in page
+    assert "The latest releases come every" not in page
 
 
 def test_a_pass_suspects_nothing(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ class Assume:
 
     def __init__(self, extremal_index: float | None, like: Path | None) -> None:
         if extremal_index is not None and not 0 < extremal_index <= 1:
-            remedy = "give a number above 0 and at most 1; 1: late releases come singly"
+            remedy = "give a number above 0 and at most 1; 1: the latest releases come singly"
             raise RtmeterError(
                 "is no extremal index", field="--extremal-index", value=extremal_index, remedy=remedy
             )

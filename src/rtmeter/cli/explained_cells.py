@@ -15,6 +15,7 @@ from rtmeter.errors import RtmeterError
 from rtmeter.explain.causes import chosen
 from rtmeter.explain.words import words_of
 from rtmeter.judge.explained import REMEDY, explained
+from rtmeter.judge.why import stampless
 from rtmeter.judge.why_cells import CellCauses, causes_of, is_traced
 
 if TYPE_CHECKING:
@@ -77,6 +78,9 @@ def _show_rows(found: Sequence[CellCauses], path: Path) -> None:
         late = (f"{one.late:,}", microseconds(one.lateness_ns)) if one.error is None else ("?", "?")
         table.add_row(_name(one.cell, path), *late, said if one.error is None else "cannot be explained")
     print_table(out, table, markup=False)
+    if rest := sum(stampless(one.cell.record, one.late) for one in found if one.error is None):
+        said = f"{rest:,} more missed by the verdicts, skipped or lost: without a stamp nothing tells why"
+        out.print(said, soft_wrap=True)
     for one in found:
         if one.error is not None:
             out.print(f"{_name(one.cell, path)}: {one.error}", markup=False, soft_wrap=True)

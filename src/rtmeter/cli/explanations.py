@@ -13,7 +13,7 @@ from rtmeter.cli.output import console, doubt_words, microseconds
 from rtmeter.explain.causes import Explained, Explanation, Ranked
 from rtmeter.explain.segments import UNKNOWN
 from rtmeter.explain.words import words_of
-from rtmeter.judge.why import mends
+from rtmeter.judge.why import mends, stampless_words
 from rtmeter.values import format_duration, harmless
 
 if TYPE_CHECKING:
@@ -56,6 +56,9 @@ def limit_words(cell: CellExplanation) -> str:
     said += f"; compared with {cell.compared:,} of {cell.in_time:,} in time"
     said += ", chosen at random" if cell.compared < cell.in_time else ""
     said += f"; {cell.unrecorded:,} late ones were not recorded" if cell.unrecorded else ""
+    late = sum(each.release.late for each in cell.found.releases)
+    if cell.by_deadline and (missed := stampless_words(cell.cell.record, late)):
+        return said + missed
     unserved = f"; {cell.unserved:,} releases without a stamp, skipped or lost, are not explained"
     return said + (unserved if cell.unserved else "")
 
@@ -68,15 +71,16 @@ def show_explanation(
 
     out = console()
     if cell is not None:
-        out.print(limit_words(cell), markup=False)
+        out.print(limit_words(cell), markup=False, soft_wrap=True)
         for doubt in cell.cell.record.warnings:
             if doubt.type.startswith("trace_"):
                 out.print(f"{doubt.type}: {doubt_words(doubt)}", markup=False, soft_wrap=True)
     late = [each.release for each in found.releases if each.release.late]
     lateness_ns = sum(release.lateness_ns for release in late)
+    stamped = " with a stamp" if cell is not None and cell.unserved else ""
     total = len(found.releases) if cell is None else len(late) + cell.in_time
     out.print(
-        f"{len(late):,} of {total:,} releases are late; their lateness is "
+        f"{len(late):,} of {total:,} releases{stamped} are late; their lateness is "
         f"{microseconds(lateness_ns)} us, of which {microseconds(found.unknown_ns)} us unknown",
         markup=False,
     )

@@ -109,7 +109,7 @@ def _may_be_too_low(cells: Sequence[CellPlan]) -> Iterator[str]:
         effect, least = min(known)
         which = "each cell" if len({one for one, _ in known}) == 1 else least
         yield (
-            "may be too low: a verdict divides n by what it finds that late releases hang together; as "
+            "may be too low: a verdict divides n by what it finds that the latest releases hang together; as "
             f"planned {which} passes without a miss up to n / {effect:.3g} (clusters of "
             f"{cluster_of(effect):.3g} on average); --like PATH plans by a pilot run"
         )

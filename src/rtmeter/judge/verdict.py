@@ -298,7 +298,7 @@ def _notes(found: Misses, requirement: Requirement, support: Support | None) -> 
     if bounded and support.design_effect > 1 and not spread:
         single = "a single one" if support.effective_n < 1.5 else f"{support.effective_n:,.0f} single ones"
         worth = f"{found.n:,} releases say as much as {single}"
-        yield f"late releases hang together: {worth}"
+        yield f"the latest releases hang together: {worth}"
 
 
 def _refusing(findings: tuple[GateFinding, ...]) -> list[GateFinding]:

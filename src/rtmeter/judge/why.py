@@ -168,7 +168,21 @@ def why_words(cell: StoredCell) -> str | None:
     share = f"{100 * first.lateness_ns / found.lateness_ns:.0f} % of all lateness"
     unknown = f", {100 * found.unknown_ns / found.lateness_ns:.0f} % unknown" if found.unknown_ns else ""
     said = f"of {found.late:,} late releases {first.releases:,}: {words_of(first.key)} ({share}{unknown})"
-    return said + mends(first.key, cell.record)
+    return said + mends(first.key, cell.record) + stampless_words(cell.record, found.late)
+
+
+def stampless(record: CellRecord, late: int) -> int:
+    """How many missed by the verdict besides the ``late`` ones: skipped or lost, they have no stamp."""
+    return max(0, record.verdict.misses - late) if record.verdict else 0
+
+
+def stampless_words(record: CellRecord, late: int) -> str:
+    """Why fewer are ``late`` than the verdict says missed; nothing where as many are."""
+    rest = stampless(record, late)
+    if record.verdict is None or not rest:
+        return ""
+    have = "was skipped or lost and has" if rest == 1 else "were skipped or lost and have"
+    return f"; of the {record.verdict.missed} that missed {rest:,} {have} no stamp: nothing tells why"
 
 
 def mends(key: Key, record: CellRecord) -> str:

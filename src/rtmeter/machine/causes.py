@@ -62,7 +62,7 @@ def _signs(rhythm_s: float | None, usage: Mapping[str, Any]) -> Iterator[tuple[s
     for known_s, names in OF_PERIOD.items():
         if rhythm_s is not None and abs(rhythm_s / known_s - 1) < KNOWN_WITHIN:
             period = format_duration(round(known_s * 1e9))
-            yield f"late releases come every {period}, the period of {cause_of(rhythm_s)}", names
+            yield f"the latest releases come every {period}, the period of {cause_of(rhythm_s)}", names
     for word, names in OF_USAGE.items():
         if count := usage.get(word):
             things = word.replace("_", " ")

@@ -239,7 +239,7 @@ def _return_level(cells: Sequence[CellEntry], asked: PlotOptions) -> Spec:
         evidence = run.examine(deadline_ns or LATER - 1)
         found = levels(run.values, run.period_ns, evidence, confidence)
         if not len(found.peaks_ns):
-            message = "has no late releases apart from the others: all are alike or lost, or too few"
+            message = "has no tail apart from the other releases: all are alike or lost, or too few"
             raise RtmeterError(message, field="cell", value=str(cell.folder), remedy="measure longer")
         panels.append([(name, chart_levels.return_levels(found, deadline_ns, asked.height))])
         refused += [f"{cell.id}: no level may be stated: {finding.message}" for finding in found.refusals]

@@ -34,7 +34,7 @@ from rtmeter.statistics.ranks import quantile_index, share_of
 from rtmeter.statistics.views import LATER
 from rtmeter.statistics.words import about
 
-_NEEDS_ORDER = "clusters, warm-up, drift, changes and rhythm of late releases could not be looked at"
+_NEEDS_ORDER = "clusters, warm-up, drift, changes and rhythm of the latest releases could not be looked at"
 
 
 def summarise_counted(data: CountedData) -> dict[str, Any]:
@@ -73,7 +73,7 @@ def _at(data: CountedData, index: int) -> int | None:
 def support_of_counted(
     data: CountedData, requirement: Requirement, period_ns: int | None, horizon_hours: float | None = None
 ) -> Support:
-    """What a verdict rests on that knows no order: the bounds take late releases as single ones. Per hour
+    """What a verdict rests on that knows no order: the bounds take misses as single ones. Per hour
     and in hours only with a period. A return level that is asked for, of ``horizon_hours``, is refused."""
     missed = data.misses(requirement.deadline_ns)
     findings = _findings(data, period_ns)
@@ -133,7 +133,7 @@ def _seen(data: CountedData) -> list[GateFinding]:
 
 
 def _of_histogram(data: Histogram) -> list[GateFinding]:
-    message = f"a histogram has no order: {_NEEDS_ORDER}, and the bound takes late releases as single ones"
+    message = f"a histogram has no order: {_NEEDS_ORDER}, and the bound takes misses as single ones"
     findings = [GateFinding("no_order", "releases", float(data.n), "info", message)]
     if data.dropped:
         message = f"the tool left out values beyond {about(data.over_from_ns)}, and how many is not known"

@@ -166,7 +166,7 @@ def _clustered(found: Dependence) -> list[GateFinding]:
             "extremal index" if index is not None else "design effect",
             index if index is not None else found.design_effect,
             "deflate",
-            f"late releases come in clusters: n counts as n / {found.design_effect:.1f}",
+            f"the latest releases come in clusters: n counts as n / {found.design_effect:.1f}",
         )
     ]
 

@@ -147,7 +147,7 @@ def not_converged(fit: TailFit) -> GateFinding:
 
 def _by_fit(best: TailFit | None, others: tuple[TailFit, ...]) -> list[GateFinding]:
     if best is None:
-        message = f"late releases come in fewer than {FEWEST_EXTREMES} clusters"
+        message = f"the latest releases come in fewer than {FEWEST_EXTREMES} clusters"
         return [GateFinding("too_few_maxima", "clusters", 0.0, "refuse", message)]
     if not best.converged:
         return [not_converged(best)]

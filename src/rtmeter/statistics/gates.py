@@ -58,8 +58,8 @@ def dependence_between_blocks(blocks: Blocks, design_effect: float) -> tuple[flo
                 "dispersion of exceedances a block",
                 dispersion,
                 "deflate",
-                f"late releases crowd into parts of the run: their number a block varies {dispersion:.1f} "
-                "times as much as that of independent ones",
+                "the latest releases crowd into parts of the run: their number a block varies "
+                f"{dispersion:.1f} times as much as that of independent ones",
             )
         )
     neighbours = max((autocorrelation(series) for series in (counts, blocks.maxima)), key=lambda a: a.q)
@@ -90,7 +90,7 @@ def stationarity(blocks: Blocks) -> list[GateFinding]:
     if not worst:
         return []
     message = (
-        f"the tail is not stationary: late releases are {times(ratio)} as likely in one quarter of the run "
+        f"the tail is not stationary: its releases are {times(ratio)} as likely in one quarter of the run "
         "as in another"
     )
     return [GateFinding("stationarity", "KPSS", worst, "refuse", message)]
@@ -107,7 +107,7 @@ def changes(blocks: Blocks, period_ns: int) -> list[GateFinding]:
         at = tuple(int(blocks.edges[start]) for start in starts)
         moments = ", ".join(moment(release, period_ns) for release in at)
         message = (
-            f"the tail changes at {moments}: late releases are {times(ratio)} as likely in one part of the "
+            f"the tail changes at {moments}: its releases are {times(ratio)} as likely in one part of the "
             "run as in another"
         )
         return [GateFinding("change_point", "change points", float(len(starts)), "refuse", message, at)]
@@ -208,7 +208,7 @@ def modes(found: Mode | None) -> list[GateFinding]:
 
 
 def rhythms(found: Rhythm | None) -> list[GateFinding]:
-    """A period that late releases keep."""
+    """A period that the latest releases keep."""
     if found is None:
         return []
     cause = f", the period of {found.cause}" if found.cause else ""
@@ -218,7 +218,7 @@ def rhythms(found: Rhythm | None) -> list[GateFinding]:
             "mean resultant length",
             found.strength,
             "info",
-            f"late releases come every {about(found.period_s * 1e9)}{cause}",
+            f"the latest releases come every {about(found.period_s * 1e9)}{cause}",
         )
     ]
 
