@@ -84,6 +84,11 @@ def test_what_holds_for_all_or_nearly_all_names_no_others(capsys: Captured) -> N
     assert _kinds(verdict("r", capsys)[1])["next"][0].startswith("all 4 conditions: measure ")
     write_wakeups(Path("r/e"), draw(1) + 300 * np.arange(20_000), requirement=Requirement(9 * MS, 0.1))
     assert _kinds(verdict("r", capsys)[1])["next"][0].startswith("all but e: measure ")
+    write_wakeups(Path("r/f"), draw(1, 400), requirement=ASKED)
+    told = _kinds(verdict("r", capsys)[1])
+    assert told["next"][0].startswith("all but e, as in a: measure ")
+    write_wakeups(Path("r/g"), draw(1), requirement=ASKED)
+    assert _kinds(verdict("r", capsys)[1])["next"][0].startswith("all but e and g, as in a: measure ")
 
 
 def test_the_whole_verdict_of_one_is_asked_for_as_it_says(capsys: Captured) -> None:

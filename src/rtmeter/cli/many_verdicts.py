@@ -92,7 +92,7 @@ def _together(named: Mapping[str, CellVerdict], why: Mapping[str, str]) -> Point
             if kind == what:
                 names = list(dict.fromkeys(name for having in texts.values() for name in having))
                 which, text = _which(names, named), next(iter(texts))
-                first = "the first" if which.startswith(names[0]) else names[0]
+                first = "the first" if which.startswith(f"{names[0]}, ") else names[0]
                 yield (
                     what,
                     f"{which}{f', as in {first}' if len(texts) > 1 and len(names) > 1 else ''}: {text}",
@@ -118,7 +118,7 @@ def _points(one: CellVerdict) -> Points:
 def _which(names: Sequence[str], named: Mapping[str, CellVerdict]) -> str:
     rest = [name for name in named if name not in names]
     if len(rest) < len(names) and len(rest) <= _MOST_BUT:
-        return f"all but {', '.join(rest)}" if rest else f"all {len(names)} conditions"
+        return f"all but {' and '.join(rest)}" if rest else f"all {len(names)} conditions"
     outcome = named[names[0]].outcome
     if len(names) > 1 and set(names) == {name for name, one in named.items() if one.outcome == outcome}:
         return f"the {len(names)} {_OF_OUTCOME[outcome]}"
