@@ -5,8 +5,6 @@
 #include <fastdds/dds/subscriber/SampleInfo.hpp>
 #include <fastdds/dds/subscriber/Subscriber.hpp>
 
-#include "messagePubSubTypes.h"
-
 namespace rtmeter_fastdds {
 namespace {
 
@@ -31,7 +29,7 @@ dds::TypeSupport block_for(std::uint32_t payload_bytes) {
 dds::TypeSupport message_for(std::uint32_t payload_bytes) {
   constexpr std::uint32_t kEncapsulation = 4, kNumberAndLength = 12, kPadding = 4;
   auto* type = new rtmeter_dds::MessagePubSubType;
-  type->m_typeSize = kEncapsulation + kNumberAndLength + payload_bytes + kPadding;
+  make_room(*type, kEncapsulation + kNumberAndLength + payload_bytes + kPadding);
   return dds::TypeSupport(type);
 }
 
@@ -59,9 +57,9 @@ void add_policies(const EndpointQos& qos, rtmeter_common::EndFacts& facts) {
 }
 
 // Whether both are of one participant.
-bool is_own(const dds::InstanceHandle_t& matched, const eprosima::fastrtps::rtps::GUID_t& end) {
-  eprosima::fastrtps::rtps::GUID_t other;
-  eprosima::fastrtps::rtps::iHandle2GUID(other, matched);
+bool is_own(const dds::InstanceHandle_t& matched, const rtps::GUID_t& end) {
+  rtps::GUID_t other;
+  rtps::iHandle2GUID(other, matched);
   return other.guidPrefix == end.guidPrefix;
 }
 
@@ -101,7 +99,7 @@ Writer::Writer(const EndpointSettings& settings, dds::Publisher* publisher, dds:
     : loan_(settings.loan), name_("writer of " + name), watcher_(watcher) {
   message_.payload().reserve(settings.payload_bytes);
   dds::DataWriterQos qos = settings.applied_to(publisher->get_default_datawriter_qos());
-  const bool is_infinite = qos.liveliness().lease_duration == eprosima::fastrtps::c_TimeInfinite;
+  const bool is_infinite = qos.liveliness().lease_duration == infinite();
   if (settings.interoperable && is_infinite) {  // no profile says else
     qos.liveliness().lease_duration = {rtmeter_dds::kLeaseS, 0};
     qos.liveliness().announcement_period = {rtmeter_dds::kLeaseS / 2, 0};
@@ -123,14 +121,14 @@ int Writer::write(const rtm_message& message) {
   if (!loan_) {
     message_.number(message.sequence);
     message_.payload().assign(message.data, message.data + message.bytes);
-    return writer_->write(&message_) ? 0 : -1;
+    return is_written(writer_->write(&message_)) ? 0 : -1;
   }
   void* lent = nullptr;
-  if (writer_->loan_sample(lent) != ReturnCode_t::RETCODE_OK) return -1;
+  if (writer_->loan_sample(lent) != kOk) return -1;
   const BlockHead head{message.sequence, message.bytes};
   std::memcpy(lent, &head, kBlockPayload);
   std::memcpy(static_cast<std::uint8_t*>(lent) + kBlockPayload, message.data, message.bytes);
-  if (writer_->write(lent)) return 0;
+  if (is_written(writer_->write(lent))) return 0;
   writer_->discard_loan(lent);
   return -1;
 }
@@ -168,7 +166,7 @@ Reader::Reader(const EndpointSettings& settings, dds::Subscriber* subscriber, dd
 // A sample without data tells of a writer that went; messages may follow.
 bool Reader::take() {
   dds::SampleInfo info;
-  if (reader_->take_next_sample(&message_, &info) != ReturnCode_t::RETCODE_OK) return false;
+  if (reader_->take_next_sample(&message_, &info) != kOk) return false;
   const rtm_message message{message_.number(), message_.payload().data(),
                             static_cast<std::uint32_t>(message_.payload().size())};
   if (info.valid_data) on_message_(user_, &message);
@@ -178,7 +176,7 @@ bool Reader::take() {
 bool Reader::take_lent() {
   dds::LoanableSequence<std::uint8_t> samples;  // their first bytes: Fast DDS aligns samples to four only
   dds::SampleInfoSeq infos;
-  if (reader_->take(samples, infos, 1) != ReturnCode_t::RETCODE_OK) return false;
+  if (reader_->take(samples, infos, 1) != kOk) return false;
   for (dds::LoanableCollection::size_type i = 0; i < samples.length(); ++i) {
     if (!infos[i].valid_data) continue;
     const std::uint8_t* block = &samples[i];

@@ -8,12 +8,11 @@
 #include <fastdds/dds/publisher/DataWriterListener.hpp>
 #include <fastdds/dds/subscriber/DataReader.hpp>
 #include <fastdds/dds/subscriber/DataReaderListener.hpp>
-#include <fastdds/dds/topic/TypeSupport.hpp>
 #include <string>
 
 #include "../common/dds/options.hpp"
 #include "../common/ends.hpp"
-#include "message.h"
+#include "messagePubSubTypes.h"
 #include "participant.hpp"
 
 namespace rtmeter_fastdds {

@@ -1,7 +1,6 @@
-// The Fast DDS adapter.
-#include <fastrtps/config.h>
-
+// The Fast DDS adapter, over version 2 or 3.
 #include <atomic>
+#include <cstring>
 #include <deque>
 #include <fastdds/dds/core/condition/GuardCondition.hpp>
 #include <fastdds/dds/core/condition/WaitSet.hpp>
@@ -9,6 +8,7 @@
 #include <memory>
 
 #include "../common/dds/options.hpp"
+#include "../common/loaded.hpp"
 #include "entities.hpp"
 #include "participant.hpp"
 #include "rtmeter/adapter.hpp"
@@ -20,14 +20,22 @@ const rtmeter_dds::OptionSet kOptions(
     {"udp", "shm", "data_sharing", "vendor"},
     "UDP on one interface; the shared-memory transport; data sharing, which needs loan=yes; or what the "
     "profiles and Fast DDS's defaults say",
-    "fifo:P or rr:P for all of Fast DDS's threads, which have no names, by the system");
+    kNamesThreads ? "fifo:P or rr:P for all of Fast DDS's threads, NAME=fifo:P,... for some, by the system"
+                  : "fifo:P or rr:P for all of Fast DDS's threads, which have no names, by the system");
+
+// Of the library that is loaded, as its file's name has it; if none is, it is linked in.
+std::string version() {
+  const std::string library = rtmeter_common::loaded_library({kLibrary});
+  return library.empty() ? kBuiltWith : library.substr(std::strlen(kLibrary));
+}
 
 class FastDds final : public rtmeter::Adapter {
  public:
   static void describe_static(rtmeter::Sink& sink) {
-    sink.put("name", "fastdds").put("version", "1");
-    sink.put("middleware", "eProsima Fast DDS").put("middleware_version", FASTRTPS_VERSION_STR);
-    sink.put("brings", "rtmeter-probe-*: receivers, events, flow controllers; version 2 names none");
+    sink.put("name", kName).put("version", "1");
+    sink.put("middleware", "eProsima Fast DDS").put("middleware_version", version());
+    sink.put("brings", kNamesThreads ? "dds.*: receivers, events, flow controllers, log"
+                                     : "rtmeter-probe-*: receivers, events, flow controllers; none is named");
     for (const char* transport : {"shm", "data_sharing"}) sink.put("same_host.transport", transport);
     rtmeter_dds::describe_measurements(sink);
     rtmeter_dds::describe(kOptions, sink);
@@ -40,7 +48,7 @@ class FastDds final : public rtmeter::Adapter {
       throw kOptions.transport.error("data_sharing", "Fast DDS shares samples of fixed size only",
                                      "add option loan=yes");
     for (const auto& wanted : threads_.wanted())
-      if (!wanted.thread.empty())
+      if (!wanted.thread.empty() && !kNamesThreads)
         throw threads_.error("Fast DDS gives its threads no names", "give fifo:PRIORITY for all of them");
     load_profiles();
     wait_.attach_condition(wake_);
@@ -53,7 +61,7 @@ class FastDds final : public rtmeter::Adapter {
       settings_.type.register_type(participant_->get());
       publisher_ = participant_->get()->create_publisher(dds::PUBLISHER_QOS_DEFAULT);
       subscriber_ = participant_->get()->create_subscriber(dds::SUBSCRIBER_QOS_DEFAULT);
-      threads_.enforce();
+      enforce_threads();
     }
     return this;
   }
@@ -64,7 +72,7 @@ class FastDds final : public rtmeter::Adapter {
 
   void* create_publisher(void* /*node*/, const std::string& topic) override {
     writers_.emplace_back(settings_, publisher_, make_topic(topic), topic, watcher_);
-    threads_.enforce();
+    enforce_threads();
     return &writers_.back();
   }
 
@@ -73,7 +81,7 @@ class FastDds final : public rtmeter::Adapter {
     Reader& reader =
         readers_.emplace_back(settings_, subscriber_, make_topic(topic), topic, on_message, user, watcher_);
     if (!options_.listener) wait_.attach_condition(reader.condition());
-    threads_.enforce();
+    enforce_threads();
     return &reader;
   }
 
@@ -116,6 +124,11 @@ class FastDds final : public rtmeter::Adapter {
     return made;
   }
 
+  void enforce_threads() {
+    if (kNamesThreads) threads_.await_names(0);
+    threads_.enforce();
+  }
+
   void take_all() {
     for (Reader& reader : readers_) reader.take_all();
   }
@@ -123,14 +136,13 @@ class FastDds final : public rtmeter::Adapter {
   int run(std::int64_t timeout_ns, bool once) {
     constexpr std::int64_t kSecond = 1000000000;
     const bool endless = timeout_ns / kSecond >= INT32_MAX;
-    const eprosima::fastrtps::Duration_t timeout =
-        endless ? eprosima::fastrtps::c_TimeInfinite
-                : eprosima::fastrtps::Duration_t(static_cast<std::int32_t>(timeout_ns / kSecond),
-                                                 static_cast<std::uint32_t>(timeout_ns % kSecond));
+    const Duration_t timeout = endless ? infinite()
+                                       : Duration_t(static_cast<std::int32_t>(timeout_ns / kSecond),
+                                                    static_cast<std::uint32_t>(timeout_ns % kSecond));
     for (bool ended = false; !ended;) {
-      const ReturnCode_t result = wait_.wait(ready_, timeout);
-      if (result == ReturnCode_t::RETCODE_TIMEOUT) return 0;
-      if (result != ReturnCode_t::RETCODE_OK) return -1;
+      const auto result = wait_.wait(ready_, timeout);
+      if (result == kTimeout) return 0;
+      if (result != kOk) return -1;
       if (!options_.listener) take_all();
       ended = once;
       // The flag is read after the condition was reset: no interrupt is missed.

@@ -1,8 +1,5 @@
 #include "participant.hpp"
 
-#include <fastdds/rtps/transport/UDPv4TransportDescriptor.h>
-#include <fastdds/rtps/transport/shared_mem/SharedMemTransportDescriptor.h>
-#include <fastrtps/utils/IPLocator.h>
 #include <unistd.h>
 
 #include <fastdds/dds/log/Log.hpp>
@@ -14,8 +11,8 @@ namespace {
 
 using eprosima::fastdds::rtps::SharedMemTransportDescriptor;
 using eprosima::fastdds::rtps::UDPv4TransportDescriptor;
-using eprosima::fastrtps::rtps::IPLocator;
-using eprosima::fastrtps::rtps::Locator_t;
+using rtps::IPLocator;
+using rtps::Locator_t;
 
 // What Fast DDS says is wrong, kept besides being printed.
 class Complaints final : public dds::LogConsumer {
@@ -77,12 +74,11 @@ dds::DomainParticipantQos qos_of(const rtmeter_dds::Options& options, const rtm_
 }  // namespace
 
 rtmeter_dds::UserSettings profiles() {
-  const char* variable = "FASTRTPS_DEFAULT_PROFILES_FILE";
-  const std::string named = rtmeter_common::environment(variable);
-  if (!named.empty()) return {variable, named};
-  const char* file = "DEFAULT_FASTRTPS_PROFILES.xml";
-  const bool is_used = rtmeter_common::environment("SKIP_DEFAULT_XML") != "1" && access(file, F_OK) == 0;
-  return {file, is_used ? file : ""};
+  const std::string named = rtmeter_common::environment(kProfilesVariable);
+  if (!named.empty()) return {kProfilesVariable, named};
+  const bool is_used =
+      rtmeter_common::environment("SKIP_DEFAULT_XML") != "1" && access(kProfilesFile, F_OK) == 0;
+  return {kProfilesFile, is_used ? kProfilesFile : ""};
 }
 
 void load_profiles() {
@@ -90,7 +86,8 @@ void load_profiles() {
   const auto complaints = std::make_shared<std::string>();
   dds::Log::RegisterConsumer(std::make_unique<Complaints>(complaints));
   const auto [name, file] = profiles();
-  const bool loaded = file.empty() || factory->load_XML_profiles_file(file) == ReturnCode_t::RETCODE_OK;
+  // One that is there in the folder Fast DDS loads by itself; loading it twice is an error to version 3.
+  const bool loaded = name != kProfilesVariable || factory->load_XML_profiles_file(file) == kOk;
   factory->load_profiles();
   dds::Log::Flush();
   if (!loaded || !complaints->empty())
@@ -113,11 +110,9 @@ Participant::~Participant() {
   dds::DomainParticipantFactory::get_instance()->delete_participant(participant_);
 }
 
-void Participant::on_participant_discovery(dds::DomainParticipant* /*participant*/,
-                                           eprosima::fastrtps::rtps::ParticipantDiscoveryInfo&& info) {
-  using Info = eprosima::fastrtps::rtps::ParticipantDiscoveryInfo;
-  if (info.status == Info::DISCOVERED_PARTICIPANT) ++others_;
-  if (info.status == Info::REMOVED_PARTICIPANT || info.status == Info::DROPPED_PARTICIPANT) --others_;
+void Participant::on_discovery(DiscoveryStatus status) {
+  if (status == Discovery::DISCOVERED_PARTICIPANT) ++others_;
+  if (status == Discovery::REMOVED_PARTICIPANT || status == Discovery::DROPPED_PARTICIPANT) --others_;
 }
 
 }  // namespace rtmeter_fastdds

@@ -5,14 +5,12 @@
 #include <atomic>
 #include <fastdds/dds/domain/DomainParticipant.hpp>
 #include <fastdds/dds/domain/DomainParticipantFactory.hpp>
-#include <fastdds/dds/domain/DomainParticipantListener.hpp>
 #include <string>
 
 #include "../common/dds/options.hpp"
+#include "api.hpp"
 
 namespace rtmeter_fastdds {
-
-namespace dds = eprosima::fastdds::dds;
 
 // The user's profiles: what names them, and the file; empty: there are none.
 rtmeter_dds::UserSettings profiles();
@@ -21,7 +19,7 @@ rtmeter_dds::UserSettings profiles();
 void load_profiles();
 
 // A participant and all that belongs to it.
-class Participant : private dds::DomainParticipantListener {
+class Participant : private ParticipantListener {
  public:
   Participant(const rtmeter_dds::Options& options, const rtm_run& run);
   ~Participant() override;
@@ -33,8 +31,7 @@ class Participant : private dds::DomainParticipantListener {
   int others() const noexcept { return others_.load(); }
 
  private:
-  void on_participant_discovery(dds::DomainParticipant* participant,
-                                eprosima::fastrtps::rtps::ParticipantDiscoveryInfo&& info) override;
+  void on_discovery(DiscoveryStatus status) override;
 
   std::atomic<int> others_{0};
   dds::DomainParticipant* participant_;

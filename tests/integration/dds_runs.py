@@ -16,13 +16,22 @@ from rtmeter.measure.probe.probes import find_probes
 
 MS = 1_000_000
 SECOND = 1_000 * MS
-ADAPTERS = ("cyclonedds", "fastdds", "dustdds")
+ADAPTERS = ("cyclonedds", "fastdds", "dustdds", "fastdds3")
 
 built = {
     name: pytest.mark.skipif(name not in find_probes(), reason=f"the adapter {name} is not built here")
     for name in ADAPTERS
 }
-each_adapter = pytest.mark.parametrize("adapter", [pytest.param(n, marks=built[n]) for n in ADAPTERS])
+once_more = pytest.mark.full_only("the source of fastdds, over Fast DDS 3")
+"""What its own test (test_fastdds3.py) and the check of its contract leave."""
+
+
+def marks(*adapters: str) -> list[pytest.MarkDecorator]:
+    """Of a test of these: they are built, and version 3 has its turn."""
+    return [built[name] for name in adapters] + [once_more] * ("fastdds3" in adapters)
+
+
+each_adapter = pytest.mark.parametrize("adapter", [pytest.param(n, marks=marks(n)) for n in ADAPTERS])
 
 POLICIES = {os.SCHED_OTHER: "other", os.SCHED_FIFO: "fifo", os.SCHED_RR: "rr"}
 AMONG_OTHERS: Config = {"options": {"interoperable": "yes"}}
@@ -35,7 +44,7 @@ def pairs(*chosen: tuple[str, str]) -> Any:
     """Parametrizes client and server by implementation."""
     return pytest.mark.parametrize(
         ("client_adapter", "server_adapter"),
-        [pytest.param(c, s, marks=[built[c], built[s]]) for c, s in chosen],
+        [pytest.param(c, s, marks=marks(c, s)) for c, s in chosen],
     )
 
 

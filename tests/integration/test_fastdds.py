@@ -1,16 +1,16 @@
-"""What only Fast DDS has: profiles, threads without names, two kinds of shared memory."""
+"""What only Fast DDS has, version 2 or 3: profiles, priorities by the system, two kinds of shared memory."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import pytest
-from dds_runs import CYCLE, MS, built, settled, threads_of
+from dds_runs import CYCLE, MS, marks, settled, threads_of
 from probe_runs import SAMPLES, Config, client_and_server, counts, measure, needs_fifo, read, refusal
 
-pytestmark = built["fastdds"]
-
-FAST: Config = {"adapter": "fastdds"}
+VERSIONS = [pytest.param(name, marks=marks(name)) for name in ("fastdds", "fastdds3")]
+PROFILES_NAMED_BY = {"fastdds": "FASTRTPS_DEFAULT_PROFILES_FILE", "fastdds3": "FASTDDS_DEFAULT_PROFILES_FILE"}
+PROFILES_FILE = {"fastdds": "DEFAULT_FASTRTPS_PROFILES.xml", "fastdds3": "DEFAULT_FASTDDS_PROFILES.xml"}
 PROFILES = """<?xml version="1.0" encoding="UTF-8"?>
 <profiles xmlns="http://www.eprosima.com/XMLSchemas/fastRTPS_Profiles">{}</profiles>
 """
@@ -20,35 +20,40 @@ def participant(settings: str) -> str:
     return PROFILES.format(f'<participant profile_name="p"><rtps>{settings}</rtps></participant>')
 
 
-def with_profiles(folder: Path, text: str) -> Config:
+@pytest.fixture(params=VERSIONS)
+def fast(request: pytest.FixtureRequest) -> Config:
+    return {"adapter": request.param}
+
+
+def with_profiles(fast: Config, folder: Path, text: str) -> Config:
     file = folder / "profiles.xml"
     file.write_text(text)
-    return CYCLE | FAST | {"environment": {"FASTRTPS_DEFAULT_PROFILES_FILE": str(file)}}
+    return CYCLE | fast | {"environment": {PROFILES_NAMED_BY[fast["adapter"]]: str(file)}}
 
 
-def test_the_users_profiles_hold(tmp_path: Path) -> None:
+def test_the_users_profiles_hold(fast: Config, tmp_path: Path) -> None:
     writer = (
         '<data_writer profile_name="w" is_default_profile="true"><qos><publishMode><kind>ASYNCHRONOUS</kind>'
     )
     text = PROFILES.format(f"{writer}</publishMode></qos></data_writer>")
-    reader, columns = measure(tmp_path, with_profiles(tmp_path, text))
+    reader, columns = measure(tmp_path, with_profiles(fast, tmp_path, text))
     assert counts(columns)["served"] == SAMPLES
     described = reader.meta["adapter"]
     assert described["qos"]["publish_mode"] == "asynchronous"
     assert described["transport_asked"] == "vendor"
-    assert described["FASTRTPS_DEFAULT_PROFILES_FILE"] == str(tmp_path / "profiles.xml")
+    assert described[PROFILES_NAMED_BY[fast["adapter"]]] == str(tmp_path / "profiles.xml")
 
 
-def test_without_profiles_it_publishes_synchronously(tmp_path: Path) -> None:
-    reader, _ = measure(tmp_path, CYCLE | FAST)
+def test_without_profiles_it_publishes_synchronously(fast: Config, tmp_path: Path) -> None:
+    reader, _ = measure(tmp_path, CYCLE | fast)
     assert reader.meta["adapter"]["qos"]["publish_mode"] == "synchronous"
 
 
-def test_profiles_that_do_not_match_the_servers_are_named(tmp_path: Path) -> None:
+def test_profiles_that_do_not_match_the_servers_are_named(fast: Config, tmp_path: Path) -> None:
     reader = '<data_reader profile_name="r" is_default_profile="true"><qos><deadline><period><sec>1</sec>'
     text = PROFILES.format(f"{reader}</period></deadline></qos></data_reader>")
-    changes = {"environment": with_profiles(tmp_path, text)["environment"]}
-    config = FAST | {"connect_timeout_ns": 3_600_000 * MS, "options": {"transport": "udp"}}
+    changes = {"environment": with_profiles(fast, tmp_path, text)["environment"]}
+    config = fast | {"connect_timeout_ns": 3_600_000 * MS, "options": {"transport": "udp"}}
     with client_and_server(tmp_path, config, changes) as (client, _):
         assert client.end() == 1
     error = next(event for event in client.events if event["event"] == "error")
@@ -66,41 +71,43 @@ def test_profiles_that_do_not_match_the_servers_are_named(tmp_path: Path) -> Non
         ("", "Error"),
     ],
 )
-def test_an_error_in_the_profiles_is_told_in_its_words(tmp_path: Path, text: str, part: str) -> None:
-    error = refusal(tmp_path, with_profiles(tmp_path, text))
-    assert error["field"] == "FASTRTPS_DEFAULT_PROFILES_FILE"
+def test_an_error_in_the_profiles_is_told_in_its_words(
+    fast: Config, tmp_path: Path, text: str, part: str
+) -> None:
+    error = refusal(tmp_path, with_profiles(fast, tmp_path, text))
+    assert error["field"] == PROFILES_NAMED_BY[fast["adapter"]]
     assert error["value"] == str(tmp_path / "profiles.xml")
     assert part in error["message"]
     assert error["remedy"]
 
 
-def test_a_file_of_profiles_that_is_not_there_is_an_error(tmp_path: Path) -> None:
-    missing = {"environment": {"FASTRTPS_DEFAULT_PROFILES_FILE": "/nonexistent/profiles.xml"}}
-    error = refusal(tmp_path, CYCLE | FAST | missing)
-    assert error["field"] == "FASTRTPS_DEFAULT_PROFILES_FILE"
+def test_a_file_of_profiles_that_is_not_there_is_an_error(fast: Config, tmp_path: Path) -> None:
+    missing = {"environment": {PROFILES_NAMED_BY[fast["adapter"]]: "/nonexistent/profiles.xml"}}
+    error = refusal(tmp_path, CYCLE | fast | missing)
+    assert error["field"] == PROFILES_NAMED_BY[fast["adapter"]]
     assert "/nonexistent/profiles.xml" in error["message"]
 
 
 def test_profiles_in_the_folder_hold_and_their_errors_are_told(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    fast: Config, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    file = tmp_path / "DEFAULT_FASTRTPS_PROFILES.xml"
+    file = tmp_path / PROFILES_FILE[fast["adapter"]]
     file.write_text(
         PROFILES.format("<participant profile_name='p'><rtps><name>n</name></rtps></participant>")
     )
-    reader, _ = measure(tmp_path, CYCLE | FAST)
+    reader, _ = measure(tmp_path, CYCLE | fast)
     assert reader.meta["adapter"]["transport_asked"] == "vendor"
     file.write_text(participant("<nosuch/>"))
     (tmp_path / "again").mkdir()
-    error = refusal(tmp_path / "again", CYCLE | FAST)
+    error = refusal(tmp_path / "again", CYCLE | fast)
     assert error["field"] == file.name
     assert "nosuch" in error["message"]
 
 
 @needs_fifo
-def test_threads_without_names_are_set_by_the_system(tmp_path: Path) -> None:
-    reader, _ = measure(tmp_path, CYCLE | FAST | {"options": {"threads": "rr:20"}})
+def test_threads_are_set_by_the_system(fast: Config, tmp_path: Path) -> None:
+    reader, _ = measure(tmp_path, CYCLE | fast | {"options": {"threads": "rr:20"}})
     threads = threads_of(reader.meta)
     assert {(t["policy"], t["priority"]) for t in threads.values()} == {("rr", 20)}
     counted = reader.meta["adapter"]["threads"]
@@ -122,10 +129,10 @@ def test_threads_without_names_are_set_by_the_system(tmp_path: Path) -> None:
     ],
 )
 def test_each_transport_carries_a_round_trip(
-    tmp_path: Path, transport: str, loan: str, receive: str, sharing: str
+    fast: Config, tmp_path: Path, transport: str, loan: str, receive: str, sharing: str
 ) -> None:
     options = {"transport": transport, "loan": loan}
-    config = FAST | {"options": options, "receive": receive, "payload_bytes": 32_768}
+    config = fast | {"options": options, "receive": receive, "payload_bytes": 32_768}
     config |= {"period_ns": 4 * MS, "samples": 50}
     with client_and_server(tmp_path, config) as (client, server):
         settled(client, server)
@@ -136,9 +143,9 @@ def test_each_transport_carries_a_round_trip(
 
 
 @pytest.mark.parametrize("transport", ["shm", "data_sharing"])
-def test_mebibytes_travel_through_shared_memory(tmp_path: Path, transport: str) -> None:
+def test_mebibytes_travel_through_shared_memory(fast: Config, tmp_path: Path, transport: str) -> None:
     options = {"transport": transport, "loan": "yes" if transport == "data_sharing" else "no"}
-    config = FAST | {"options": options, "payload_bytes": 4 << 20, "period_ns": 50 * MS, "samples": 10}
+    config = fast | {"options": options, "payload_bytes": 4 << 20, "period_ns": 50 * MS, "samples": 10}
     with client_and_server(tmp_path, config | {"warm_up": 2}) as (client, server):
         settled(client, server)
 
@@ -153,8 +160,8 @@ def test_mebibytes_travel_through_shared_memory(tmp_path: Path, transport: str) 
     ],
 )
 def test_what_cannot_be_is_refused_by_name(
-    tmp_path: Path, options: Config, payload_bytes: int, field: str
+    fast: Config, tmp_path: Path, options: Config, payload_bytes: int, field: str
 ) -> None:
-    error = refusal(tmp_path, CYCLE | FAST | {"options": options, "payload_bytes": payload_bytes})
+    error = refusal(tmp_path, CYCLE | fast | {"options": options, "payload_bytes": payload_bytes})
     assert error["field"] == field
     assert error["remedy"]

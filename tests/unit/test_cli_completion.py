@@ -59,7 +59,8 @@ def test_adapters_are_those_that_are_here(
 ) -> None:
     assert completed("measure wakeup --adapter f", monkeypatch, capsys) == ["fake"]
     assert completed("check-adapter ", monkeypatch, capsys) == ["fake"]
-    assert completed("adapters f", monkeypatch, capsys) == ["fake", "fastdds"]  # says how to have it, too
+    shown = completed("adapters f", monkeypatch, capsys)
+    assert shown == ["fake", "fastdds", "fastdds3"]  # says how to have them, too
 
 
 def test_floors_and_factors_are_those_of_the_cells(

@@ -3,8 +3,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
-#include <dirent.h>
-#include <link.h>
 #include <rmw/error_handling.h>
 #include <rmw/qos_string_conversions.h>
 #include <rmw/rmw.h>
@@ -18,6 +16,7 @@
 #include <vector>
 
 #include "../ends.hpp"
+#include "../loaded.hpp"
 #include "../session.hpp"
 #include "../text.hpp"
 #include "../threads.hpp"
@@ -42,23 +41,13 @@ struct OptionSet : rtmeter::OptionSet {
   rtmeter_common::ThreadsOption threads{*this};
 };
 
-// The names in a folder that begin so.
-inline std::vector<std::string> names_in(const std::string& folder, const std::string& beginning) {
-  std::vector<std::string> names;
-  const std::unique_ptr<DIR, int (*)(DIR*)> entries(opendir(folder.c_str()), &closedir);
-  while (const dirent* entry = entries == nullptr ? nullptr : readdir(entries.get()))
-    if (std::string(entry->d_name).compare(0, beginning.size(), beginning) == 0)
-      names.emplace_back(entry->d_name);
-  return names;
-}
-
 // The RMWs that can be loaded here, as the ament index lists them.
 inline std::vector<std::string> installed_rmws() {
   std::vector<std::string> all;
   for (const std::string& prefix :
        rtmeter_common::split(rtmeter_common::environment("AMENT_PREFIX_PATH"), ':'))
     for (const std::string& name :
-         names_in(prefix + "/share/ament_index/resource_index/rmw_typesupport", "rmw_"))
+         rtmeter_common::names_in(prefix + "/share/ament_index/resource_index/rmw_typesupport", "rmw_"))
       if (name != "rmw_implementation" && std::find(all.begin(), all.end(), name) == all.end())
         all.push_back(name);
   std::sort(all.begin(), all.end());
@@ -106,25 +95,8 @@ inline void load_rmw(const rtm_run& run, const OptionSet& options) {
 
 // The library below the RMW, by the name of the file that is loaded: its version is in it.
 inline std::string loaded_middleware() {
-  std::string found;
-  dl_iterate_phdr(
-      [](dl_phdr_info* info, std::size_t, void* into) {
-        const std::unique_ptr<char, void (*)(void*)> real(realpath(info->dlpi_name, nullptr), &std::free);
-        const std::string path = real == nullptr ? "" : real.get();
-        const std::string file = path.substr(path.rfind('/') + 1);
-        for (const char* known :
-             {"libfastdds", "libfastrtps.so", "libfastrtps-", "libddsc.so", "libzenohc.so", "libnddsc.so"})
-          if (file.compare(0, std::strlen(known), known) == 0) *static_cast<std::string*>(into) = path;
-        return 0;
-      },
-      &found);
-  // Where files were copied instead of linked, the one with the whole version lies beside.
-  const std::size_t slash = found.rfind('/');
-  if (slash == std::string::npos) return "";
-  std::string longest = found.substr(slash + 1);
-  for (const std::string& name : names_in(found.substr(0, slash), longest + "."))
-    if (name.size() > longest.size()) longest = name;
-  return longest;
+  return rtmeter_common::loaded_library(
+      {"libfastdds", "libfastrtps.so", "libfastrtps-", "libddsc.so", "libzenohc.so", "libnddsc.so"});
 }
 
 // Option domain, else ROS_DOMAIN_ID, else one that follows from the session.

@@ -35,6 +35,7 @@ KNOWN_ADAPTERS: dict[str, KnownAdapter] = {
     ),
     "cyclonedds": KnownAdapter("Eclipse Cyclone DDS", "apt install cyclonedds-dev cyclonedds-tools"),
     "fastdds": KnownAdapter("eProsima Fast DDS 2", "apt install libfastrtps-dev fastddsgen"),
+    "fastdds3": KnownAdapter("eProsima Fast DDS 3", f"{_PYPI}, or source a ROS 2 from Kilted on"),
     "dustdds": KnownAdapter("Dust DDS", "apt install cargo-web, or have Rust 1.87 or newer by rustup"),
     "iceoryx": KnownAdapter("Eclipse iceoryx", "apt install libiceoryx-posh-dev iceoryx"),
     "iceoryx2": KnownAdapter(
