@@ -27,6 +27,7 @@ import pytest
 
 import leftovers
 import resumed
+import tracefs
 from order import is_alone, scheduler, shuffle_files
 
 FULL = os.environ.get("RTMETER_FULL") == "1"
@@ -54,6 +55,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.stash[reduced_key] = []
     if leftovers.begin():
         config.pluginmanager.register(leftovers.Leftovers())
+        if tracefs.mount():
+            config.add_cleanup(tracefs.unmount)
         if passed := resumed.begin():
             config.pluginmanager.register(resumed.Passed(passed))
     if SEED in os.environ:
