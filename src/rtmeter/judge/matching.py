@@ -31,8 +31,10 @@ class Matching:
 
     @classmethod
     def of(cls, cells: Sequence[StoredCell], factor: str) -> Self:
-        kept = [cell for cell in cells if not _is_traced(cell.record)] or cells
-        named = by_name(kept)
+        traced = [cell for cell in cells if _is_traced(cell.record)]
+        if len(traced) == len(cells):
+            traced = []
+        named = by_name([cell for cell in cells if not _is_traced(cell.record)] if traced else cells)
         records = {name: next(iter(repeats.values())).record for name, repeats in named.items()}
         layouts = {name: factors_of(record) for name, record in records.items()}
         layouts = _with_setting(layouts, records, factor)
@@ -46,7 +48,7 @@ class Matching:
             alike.setdefault((record.measurement, record.mode, *about), []).append(name)
         groups = tuple((key[2:], names) for key, names in alike.items())
         levels = {name: layouts[name][factor] for name in order}
-        return cls(named, layouts, levels, others, confounded, groups, _left_out(cells, kept))
+        return cls(named, layouts, levels, others, confounded, groups, _left_out(traced))
 
     @property
     def levels_in_turn(self) -> list[str]:
@@ -68,10 +70,10 @@ def _is_traced(record: CellRecord) -> bool:
     return record.conditions is not None and bool(record.conditions["asked"].get("explain"))
 
 
-def _left_out(cells: Sequence[StoredCell], kept: Sequence[StoredCell]) -> tuple[str, ...]:
+def _left_out(traced: Sequence[StoredCell]) -> tuple[str, ...]:
     """Cells whose kernel's events were recorded, beside those whose were not."""
-    names = list(by_name([cell for cell in cells if cell not in kept]))
-    return (f"{', '.join(names)}: the kernel's events were recorded, which takes time",) if names else ()
+    names = ", ".join(by_name(traced))
+    return (f"{names}: the kernel's events were recorded, which takes time",) if names else ()
 
 
 def _with_setting(
