@@ -28,7 +28,9 @@ DAEMONS = "iceoryx"
 
 MERGED = ("echo.", "isolation.", "hangs.server", "errors.")
 LEFT_TO_IT = dict.fromkeys(("rcl", "cyclonedds", "fastdds", "dustdds"), MERGED)
-LEFT_TO_IT |= {"ros1": ("echo.", "hangs.server_killed")}  # a master for each run: seconds
+LEFT_TO_IT |= {
+    "ros1": ("echo.", "hangs.server_killed", "hangs.server_stopped.request")
+}  # a master for each run: seconds
 LEFT_TO_IT |= {"fastdds3": ("echo.",)}  # the source of fastdds
 """Adapters whose own tests leave so much to it (docs/add-a-middleware.md); whole in the full test."""
 

@@ -26,11 +26,12 @@ def answer(folder: Path, *arguments: str) -> tuple[int, dict[str, Any]]:
 
 
 def options_of(config: dict[str, Any]) -> list[str]:
-    """The config as command-line options."""
+    """The config as command-line options: all of it."""
     times = {"period_ns": "period", "timeout_ns": "timeout", "loss_timeout_ns": "loss-timeout"}
     times |= {"deadline_ns": "deadline", "sleep_offset_ns": "sleep-offset"}
     words = {"samples": "samples", "overrun": "overrun", "mode": "mode", "drive": "drive"}
     words |= {"in_flight": "in-flight", "receive": "receive", "interface": "interface"}
+    assert config.keys() <= {*times, *words, "measurement", "role", "warm_up", "options"}
     given = {times[key]: f"{config[key]}ns" for key in times if config.get(key) is not None}
     given |= {words[key]: str(config[key]) for key in words if config.get(key) is not None}
     given["warm-up"] = f"{config['warm_up'] * config['period_ns']}ns"

@@ -21,6 +21,7 @@ from rtmeter.samples import LogReader
 from rtmeter.statistics.summary import summarise
 
 ON_THE_WAY = ("accepted_ns", "first_feedback_ns")
+SAMPLES = (1, 10, 300, 2000)
 
 
 def assert_same_rows(reader: LogReader, wanted: list[Row]) -> None:
@@ -80,7 +81,13 @@ def test_random_scripts(kind: str, tmp_path: Path, sized: Any) -> None:
     for seed in range(sized("scripts", reduced=25, full=500)):
         folder = tmp_path / str(seed)
         folder.mkdir()
-        prove(folder, kind, seed, samples=random.Random(seed).choice((1, 10, 300, 2000)))
+        prove(folder, kind, seed, samples=random.Random(seed).choice(SAMPLES))
+
+
+@pytest.mark.parametrize(("kind", "seed"), [("periodic", 75), ("periodic", 106), ("request_one", 26)])
+def test_scripts_that_once_differed(kind: str, seed: int, tmp_path: Path) -> None:
+    """A timer that is looked at after a sleep to what had passed; a loss that is found out on the grid."""
+    prove(tmp_path, kind, seed, samples=random.Random(seed).choice(SAMPLES))
 
 
 def test_more_pings_under_way_than_there_was_room_for(tmp_path: Path) -> None:

@@ -31,10 +31,9 @@ class Matching:
 
     @classmethod
     def of(cls, cells: Sequence[StoredCell], factor: str) -> Self:
-        traced = [cell for cell in cells if _is_traced(cell.record)]
-        if len(traced) == len(cells):
-            traced = []
-        named = by_name([cell for cell in cells if not _is_traced(cell.record)] if traced else cells)
+        untraced = [cell for cell in cells if not cell.record.events_recorded]
+        traced = [cell for cell in cells if cell.record.events_recorded] if untraced else []
+        named = by_name(untraced or cells)
         records = {name: next(iter(repeats.values())).record for name, repeats in named.items()}
         layouts = {name: factors_of(record) for name, record in records.items()}
         layouts = _with_setting(layouts, records, factor)
@@ -64,10 +63,6 @@ class Matching:
     def pairing(self, a: str, b: str) -> Pairing:
         """The repeats of two cells."""
         return pairing(a, self.repeats[a], b, self.repeats[b])
-
-
-def _is_traced(record: CellRecord) -> bool:
-    return record.conditions is not None and bool(record.conditions["asked"].get("explain"))
 
 
 def _left_out(traced: Sequence[StoredCell]) -> tuple[str, ...]:

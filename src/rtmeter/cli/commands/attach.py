@@ -159,7 +159,7 @@ def _measured(cells: list[tuple[Cell, Path, Any]], stop: Any, *, as_json: bool) 
 
 
 def _show_why(record: Any, path: Path) -> None:
-    if record.conditions and record.conditions["asked"].get("explain"):
+    if record.events_recorded:
         from rtmeter.judge.why import why_words
         from rtmeter.results.cells import StoredCell
 

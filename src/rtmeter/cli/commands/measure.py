@@ -91,7 +91,7 @@ def command(
         print_json(cell_summary(record, path))
     else:
         show_cell(record, path)
-        if record.conditions and record.conditions["asked"].get("explain"):
+        if record.events_recorded:
             from rtmeter.judge.why import why_words
             from rtmeter.judge.why_cells import to_explain
             from rtmeter.results.cells import StoredCell

@@ -185,6 +185,11 @@ class CellRecord(RecordPart):
         return self.clock.get("id") == "scripted"
 
     @property
+    def events_recorded(self) -> bool:
+        """Whether the kernel's events were asked for, to be explained."""
+        return self.conditions is not None and bool(self.conditions["asked"].get("explain"))
+
+    @property
     def endured(self) -> Conditions | None:
         """Its conditions, where what the machine did can have delayed anything."""
         return None if self.scripted else self.conditions
