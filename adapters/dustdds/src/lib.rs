@@ -30,7 +30,7 @@ use ends::{
 };
 use factory::{Factory, factory_of_process};
 use shared::Shared;
-use waiting::{Ended, Wakeup, block_on, death, refused, watch_for_panics};
+use waiting::{Ended, Wakeup, block_on, death, gave_way, refused, watch_for_panics};
 
 type Wait = Pin<Box<dyn Future<Output = DdsResult<()>> + Send>>;
 
@@ -184,6 +184,7 @@ impl Adapter for DustDds {
         if let Some(words) = death() {
             sink.put("broken", words);
         }
+        sink.put("gave_way", gave_way().to_string()).put("chosen", "gave_way");
         let facts: Vec<_> =
             self.writers.iter().map(Writer::facts).chain(self.readers.iter().map(Reader::facts)).collect();
         let others = self.participant.as_ref().and_then(|p| {

@@ -2,9 +2,11 @@
 
 use std::future::{Future, pending, poll_fn};
 use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll, RawWaker, RawWakerVTable, Waker};
-use std::time::Instant;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use dust_dds::infrastructure::error::{DdsError, DdsResult};
 use rtmeter_adapter::{Refused, words_of};
@@ -22,12 +24,38 @@ thread_local! {
     };
 }
 
+/// How often one wait may look again in vain before it gives way, and for how long: a call of Dust DDS's takes
+/// a handful of looks.
+const LOOKS: u32 = 100;
+const GIVES_WAY: Duration = Duration::from_millis(1);
+
+/// How often waits of this process gave way.
+static GAVE_WAY: AtomicU64 = AtomicU64::new(0);
+
 /// The future's result, waited for on this thread's runtime.
+///
+/// The lock in front of Dust DDS keeps one waker, and wakes whom it takes the place from: two threads that
+/// wait for it wake each other in turn until it is free. Where they are more urgent than who holds it, or
+/// than Dust DDS's executor, on the same CPU, that is for ever; so a wait that was woken in vain so often
+/// sleeps.
 fn on_runtime<T>(future: impl Future<Output = T>) -> T {
     let mut future = pin!(future);
+    let mut looks = 0;
     RUNTIME.with(|(runtime, waker)| {
-        runtime.block_on(poll_fn(|_| future.as_mut().poll(&mut Context::from_waker(waker))))
+        runtime.block_on(poll_fn(|_| {
+            looks += 1;
+            if looks % LOOKS == 0 {
+                GAVE_WAY.fetch_add(1, Ordering::Relaxed);
+                thread::sleep(GIVES_WAY);
+            }
+            future.as_mut().poll(&mut Context::from_waker(waker))
+        }))
     })
+}
+
+/// How often a wait was woken in vain so often that it slept: see on_runtime().
+pub fn gave_way() -> u64 {
+    GAVE_WAY.load(Ordering::Relaxed)
 }
 
 /// A waker whose copies are equal, kept for good. Two of Tokio's for one task may not be, since each is known
