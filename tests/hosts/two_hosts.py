@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import secrets
 import shutil
 import subprocess
+import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -51,11 +53,17 @@ class Hosts:
     cable: Callable[[tuple[str, str], str], Any] | None = None  # lays one of its own; None: a veth pair
     relay: Any = None  # what it returned
     login: str = ""  # what runs in the place of each command there, which is in SSH_ORIGINAL_COMMAND
+    _daemon: list[object] = field(default_factory=list)
 
     @property
     def url(self) -> str:
         """The second host as a campaign names it."""
         return f"ssh://root@{ADDRESS}:{PORT}"
+
+    @property
+    def boot_id(self) -> Path:
+        """Of the second host, where it passes for another machine."""
+        return self.folder / "boot_id"
 
     @property
     def temporary(self) -> Path:
@@ -145,10 +153,10 @@ class Hosts:
         settings += ["KexAlgorithms=curve25519-sha256"]  # a fifth of the processor time of the default one
         settings += [f"ForceCommand={self.login}"] if self.login else []
         settings += [f"ListenAddress={ADDRESS}", "KbdInteractiveAuthentication=no", "PidFile=none"]
-        command = ["ip", "netns", "exec", self.far]
+        command: list[object] = ["ip", "netns", "exec", self.far]
         if another_machine:
-            (self.folder / "boot_id").write_text(BOOT_ID + "\n")
-            command += ["sh", "-ec", _ANOTHER_MACHINE.format(boot_id=self.folder / "boot_id"), "sh"]
+            self.boot_id.write_text(BOOT_ID + "\n")
+            command += ["sh", "-ec", _ANOTHER_MACHINE.format(boot_id=self.boot_id), "sh"]
             command += [
                 "unshare",
                 "--time",
@@ -158,8 +166,24 @@ class Hosts:
                 "--kill-child",
             ]
         command += [shutil.which("sshd", path="/usr/sbin:/sbin") or "sshd", "-D", "-e", "-f", "/dev/null"]
-        command += ["-h", str(self.folder / "host"), *(f"-o{setting}" for setting in settings)]
-        self.daemon = subprocess.Popen(list(map(str, command)), stderr=(self.folder / "sshd.log").open("wb"))
+        self._daemon = [*command, "-h", self.folder / "host", *(f"-o{setting}" for setting in settings)]
+        self._listen()
+
+    def boot_anew(self) -> None:
+        """The second host, which passes for another machine, loses its power in the middle of whatever it
+        does, says nothing of it, and is up again: what its kernel kept is forgotten, as is its /tmp."""
+        _run("ip", "-n", self.far, "link", "set", DEVICE, "down")
+        self._end()
+        for path in self.temporary.iterdir():
+            shutil.rmtree(path)
+        subprocess.run(["tc", "-n", self.far, "qdisc", "del", "dev", DEVICE, "root"], capture_output=True)
+        self.boot_id.write_text(f"{uuid.uuid4()}\n")
+        _run("ip", "-n", self.far, "link", "set", DEVICE, "up")
+        self._listen()
+
+    def _listen(self) -> None:
+        log = (self.folder / "sshd.log").open("ab")
+        self.daemon = subprocess.Popen(list(map(str, self._daemon)), stderr=log)
         listening = ("ip", "netns", "exec", self.far, "ss", "-Hltn")
         try:
             until(lambda: f":{PORT}" in _run(*listening), of=self.daemon)
@@ -169,13 +193,20 @@ class Hosts:
     def down(self) -> None:
         if self.relay is not None:
             self.relay.close()
+        self._end()
+        for name in (self.near, self.far):
+            _kill_all_in(name)
+            subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
+
+    def _end(self) -> None:
         if self.daemon is not None:
             self.daemon.kill()  # unshare heeds no other signal; its child goes with it
             self.daemon.wait(20)
-        for name in (self.near, self.far):
-            listed = subprocess.run(
-                ["ip", "netns", "pids", name], capture_output=True, text=True, check=False
-            )
-            for pid in listed.stdout.split():
-                os.kill(int(pid), 9)
-            subprocess.run(["ip", "netns", "del", name], capture_output=True, check=False)
+        _kill_all_in(self.far)
+
+
+def _kill_all_in(namespace: str) -> None:
+    listed = subprocess.run(["ip", "netns", "pids", namespace], capture_output=True, text=True, check=False)
+    for pid in map(int, listed.stdout.split()):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, 9)

@@ -199,6 +199,8 @@ def test_a_script_is_looked_for_beside_the_campaign(tmp_path: Path) -> None:
         ("defaults:\n  perod: 1ms\ncells:\n- {}", 2, "defaults", "did you mean period"),
         ("defaults:\n  period: x\n" + W, 2, "period", "not a number"),
         (W + "- {measurement: wakeup, adapter: posix}", 4, "cells.1", "is also the id of a cell of"),
+        (W + "  conditions: {qdisc.eth0: pfifo}", 4, "conditions", "write qdisc: {eth0: …}"),
+        (W + "  conditions: {qdisk: pfifo}", 4, "conditions", "did you mean qdisc"),
         (W + "  repeat: 0", 4, "cells.0.repeat", "from 1 to"),
         ("interleave: 3\ncells: [{}]", 1, "interleave", "neither true nor false"),
         (W + "  only: adapter=x", 4, "only", "cannot be read"),

@@ -27,6 +27,9 @@ def unknown_key(field: str, key: str, known: Iterable[str]) -> RtmeterError:
     names = list(known)
     if (now := FORMER.get(key)) in names:
         return RtmeterError("is not known", field=field, value=key, remedy=f"it is called {now} now")
+    whole, dot, part = key.partition(".")
+    if dot and whole in names:
+        return RtmeterError("is not known", field=field, value=key, remedy=f"write {whole}: {{{part}: …}}")
     remedy = did_you_mean(key, names) or f"choose one of {', '.join(names)}"
     return RtmeterError("is not known", field=field, value=key, remedy=remedy)
 
@@ -45,9 +48,10 @@ def as_rtmeter_error(
         remedies = {"adapter": "choose one that `rtmeter adapters` lists"}
         return RtmeterError("is missing", field=field, remedy=remedies.get(field, f"give {field}"))
     if kind == "extra_forbidden":
-        group, dot, key = field.rpartition(".")
-        near = [name.removeprefix(group + dot) for name in known if name.rpartition(".")[0] == group]
-        return unknown_key(group or "option", key, near)
+        *groups, key = map(str, first["loc"]) if first["loc"] else [field]
+        group = ".".join(groups)
+        inside = [name.removeprefix(f"{group}.") for name in known if name.rpartition(".")[0] == group]
+        return unknown_key(group or "option", key, inside)
     if kind == "value_error":  # ours: (message, remedy)
         message, remedy = context["error"].args
         return RtmeterError(message, field=field, value=value, remedy=remedy)
