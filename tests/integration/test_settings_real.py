@@ -8,6 +8,7 @@ import random
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +19,8 @@ import pytest
 from front import ended, probes_of, rows_of, rtmeter, running
 from real_settings import one_at_a_time
 from waiting import until
+
+NOBODY = 65534
 
 CPUSETS, CPUS = Path("/sys/fs/cgroup/cpuset"), Path("/sys/fs/cgroup/cpu")
 MIGRATION = Path("/proc/sys/kernel/timer_migration")
@@ -236,27 +239,26 @@ def test_a_container_that_hides_or_protects_interrupts(
     assert "container" in done.err
 
 
-def test_without_permission_it_says_for_what_and_what_it_takes(
-    before: dict[str, str], tmp_path: Path
-) -> None:
+def test_without_permission_it_says_for_what_and_what_it_takes(before: dict[str, str]) -> None:
     program = (
         "import os\n"
         "from rtmeter.campaign.condition_options import SystemSettings\n"
         "from rtmeter.conditions.settings import Settings\n"
         "from rtmeter.host.root import Root\n"
         "asked = [{'timer_migration': False}, {'ksoftirqd_priority': 2}, {'isolate': '1'}]\n"
-        "os.setegid(65534); os.seteuid(65534)\n"
+        f"os.setegid({NOBODY}); os.seteuid({NOBODY})\n"
         "for one in asked:\n"
         "    try:\n"
         "        Settings(SystemSettings.model_validate(one), Root()).__enter__()\n"
         "    except Exception as error:\n"
         "        print(error)\n"
     )
-    state = tmp_path / "state"
-    state.mkdir()
-    for folder in (state, *state.parents[:3]):
-        folder.chmod(0o777)
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    with tempfile.TemporaryDirectory() as state:  # where anybody comes; pytest's are private
+        os.chown(state, NOBODY, NOBODY)
+        environment = os.environ | {"RTMETER_STATE_DIR": state}
+        done = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, env=environment
+        )
     said = done.stdout.splitlines()
     assert [line.partition(" = ")[0] for line in said] == [
         "conditions.timer_migration",
