@@ -2,8 +2,8 @@
 
 A mutant is built apart (build/mutants-core): only the sources that see the change are compiled again,
 without optimisation. It meets the core's tests that need no machine first, then whole probes: the one whose
-middleware is a queue (tests/probe), and the null adapter against its independent simulators
-(tests/integration). Killed is a mutant that fails a test, crashes, or does not end; one that does not compile
+middleware is a queue (tests/probe), the null adapter against its independent simulators, and the posix adapter
+where processes meet (tests/integration). Killed is a mutant that fails a test, crashes, or does not end; one that does not compile
 is none. What was found is kept as soon as it is, so that a run that was ended goes on where it was.
 docs/mutants.md keeps score and survivors.
 """
@@ -38,7 +38,7 @@ TARGETS = [
 TESTS = [
     *("measurement", "measure_wakeup", "measure_chain", "exchange", "hand_over", "timers", "ticks"),
     *("pending", "progress", "recorder", "receipts", "periodic_timer", "event_count", "probe"),
-    *("stamping_threads", "publications"),
+    *("stamping_threads", "publications", "receive"),
 ]
 SLOW = {"recorder.cpp", "hold.hpp"}  # seen by the recorder's tests, which take seconds
 QUEUE = ["second_topic", "stampers"]  # of tests/probe
@@ -46,16 +46,18 @@ CHAINS = (
     "tests/integration/test_chains_run.py::test_random_null_graphs_are_logged_and_told_as_plain_loops_have_it"
 )
 DISCOVERY = "tests/integration/test_discovery_run.py::test_random_scripts_are_logged_as_plain_loops_have_it"
-BESIDE = "tests/integration/test_beside_run.py::test_scripted_receipts_are_counted_exactly"
+BESIDE = "tests/integration/test_beside_run.py"
+REQUESTS = "tests/integration/test_requests_run.py"
 EXACT = "tests/integration/test_null_exact.py"
 SIMULATED = {
     "chain": [CHAINS],
     "discovery": [DISCOVERY],
     "roundtrip": [EXACT, BESIDE],
     "receipts": [BESIDE],
+    "request": [REQUESTS],
     "": [EXACT, CHAINS, DISCOVERY],
 }
-"""Runs of the null adapter against its simulators, by a part of the file's name."""
+"""Runs of the null adapter against its simulators, and of the posix one, by a part of the file's name."""
 
 COMPILER = [
     *(["ccache"] if shutil.which("ccache") else []),
@@ -154,6 +156,7 @@ def programs() -> dict[str, list[Path]]:
         + [ROOT / f"tests/probe/{test}_test.cpp" for test in QUEUE],
         "probes/rtmeter-probe-loopback": [ROOT / "tests/probe/loopback_probe.cpp"],
         "probes/rtmeter-probe-null": sorted((ROOT / "adapters/null").glob("*.cpp")),
+        "probes/rtmeter-probe-posix": sorted((ROOT / "adapters/posix").glob("*.cpp")),
     }
 
 

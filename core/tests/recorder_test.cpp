@@ -150,6 +150,18 @@ TEST_F(RecorderTest, WritesRowsIntoAFrameWithoutBeingAsked) {
   EXPECT_EQ(kinds.find_first_not_of('R', 2), std::string::npos);
 }
 
+TEST_F(RecorderTest, WritesAFrameWhileRowsKeepComing) {
+  Recorder recorder(log_, kColumns, 1024, WhenFull::count, nullptr);
+  recorder.start({});
+  std::int64_t k = 0;
+  EXPECT_TRUE(comes_true([&] {
+    record(recorder, k, k + 1);
+    ++k;
+    return log_.held_back() < log_.rows();
+  }));
+  EXPECT_LT(k, 8192) << "a frame was full";
+}
+
 TEST(Hold, LastsFourTenthsOfASecondFromTheOldestRow) {
   constexpr std::int64_t kBegin = 5'000'000'000;
   Hold hold;
