@@ -21,7 +21,10 @@ from pathlib import Path
 import pytest
 
 SHARED = Path("/dev/shm")
-SEGMENTS = ("fastdds_*", "fastrtps_*", "sem.fastdds_*", "sem.fastrtps_*", "iceoryx_*", "iox*", "rtmeter*")
+SEGMENTS = (
+    *("fastdds_*", "fastrtps_*", "sem.fastdds_*", "sem.fastrtps_*"),
+    *("iceoryx_*", "iox*", "ecal_*", "rtmeter*"),
+)
 KINDS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "shared memory": (str(SHARED), SEGMENTS),
     "tracing instance": ("/sys/kernel/tracing/instances", ("rtmeter*",)),
@@ -152,13 +155,14 @@ def processes() -> list[tuple[int, str, str]]:
 
 def remove_segments() -> None:
     """The segments of Fast DDS's participants that were killed: those whose lock nobody holds any more, and
-    ports without one, which count a reader that is gone, that nobody has mapped."""
+    ports without one, which count a reader that is gone, that nobody has mapped; eCAL's likewise."""
     for lock in [*SHARED.glob("fastdds_*_el"), *SHARED.glob("fastrtps_*_el")]:
         with suppress(OSError), lock.open() as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             _remove(SHARED / lock.name.removesuffix("_el"))
             lock.unlink(missing_ok=True)
     ports = [path for path in SHARED.glob("fast*_port*") if not path.name.endswith("_el")]
+    ports += SHARED.glob("ecal_*")
     used = in_use() if ports else ""
     for port in ports:
         made = _made(port)

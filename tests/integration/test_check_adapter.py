@@ -20,8 +20,8 @@ TEMPLATES = {
 WRAPPED = BUILD / "tests" / "probe" / "wrapped"
 """The templates again, with faults (tests/probe/wrapped_probe.cpp)."""
 
-FEW = {"null", "posix", "zeromq", "lcm", "template", "two-processes"}
-"""Those that have no tests of their own, and the least of each shape: they are checked whole."""
+FEW = {"null", "posix", "zeromq", "lcm", "ecal", "template", "two-processes"}
+"""Those that have no tests of their own, or few, and the least of each shape: they are checked whole."""
 
 DAEMONS = "iceoryx"
 """Of its daemon a machine has one: test_check_iceoryx.py."""

@@ -44,6 +44,10 @@ KNOWN_ADAPTERS: dict[str, KnownAdapter] = {
     ),
     "zeromq": KnownAdapter("ZeroMQ", "apt install libzmq3-dev"),
     "lcm": KnownAdapter("LCM", "apt install liblcm-dev"),
+    "ecal": KnownAdapter(
+        "Eclipse eCAL",
+        "install eCAL 6 with its headers (https://ecal.io) and name its prefix in CMAKE_PREFIX_PATH",
+    ),
     "zenoh": KnownAdapter(
         "Eclipse Zenoh", "have Rust 1.85 or newer, cmake --preset release -DRTMETER_ZENOH=ON"
     ),

@@ -1,0 +1,305 @@
+// ecal: eCAL 6 by its C++ interface, over shared memory or UDP. A topic's name holds the session's. Messages
+// are called back on eCAL's own threads: its subscribers know no other way.
+#include <ecal/ecal.h>
+
+#include <algorithm>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <cstring>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "../common/session.hpp"
+#include "rtmeter/adapter.hpp"
+
+namespace {
+
+using rtmeter::SetupError;
+using std::chrono::steady_clock;
+
+struct Options : rtmeter::OptionSet {
+  rtmeter::Choice transport{*this, "transport", {"shm", "udp"}, "eCAL's layer that carries messages"};
+  rtmeter::Flag zero_copy{*this, "zero_copy",
+                          "by shm: a message is written and read where it lies, which is locked meanwhile"};
+};
+
+// A message as eCAL has it written where it goes: the sequence number, then the payload.
+class Frame final : public eCAL::CPayloadWriter {
+ public:
+  explicit Frame(const rtm_message& message) : message_(message) {}
+  std::size_t GetSize() override { return sizeof message_.sequence + message_.bytes; }
+  bool WriteFull(void* buffer, std::size_t size) override {
+    if (size < GetSize()) return false;
+    std::memcpy(buffer, &message_.sequence, sizeof message_.sequence);
+    std::memcpy(static_cast<std::uint8_t*>(buffer) + sizeof message_.sequence, message_.data, message_.bytes);
+    return true;
+  }
+
+ private:
+  const rtm_message& message_;
+};
+
+rtm_message unframed(const void* buffer, std::size_t size) {
+  rtm_message m{0, static_cast<const std::uint8_t*>(buffer) + sizeof m.sequence,
+                static_cast<std::uint32_t>(size - sizeof m.sequence)};
+  std::memcpy(&m.sequence, buffer, sizeof m.sequence);
+  return m;
+}
+
+// Of a discovery: ends of other processes that one is connected with, told at each change.
+struct Watcher {
+  rtm_on_match on_match = nullptr;
+  void* user = nullptr;
+
+  template <typename Event, typename Data>
+  auto of(rtm_end end) const {
+    return [watcher = *this, end, others = std::set<eCAL::EntityIdT>()](const eCAL::STopicId& other,
+                                                                        const Data& data) mutable {
+      const auto& id = other.topic_id;
+      if (watcher.on_match == nullptr || id.process_id == eCAL::Process::GetProcessID()) return;
+      if (data.event_type == Event::connected) others.insert(id.entity_id);
+      if (data.event_type == Event::disconnected) others.erase(id.entity_id);
+      watcher.on_match(watcher.user, end, static_cast<std::int32_t>(others.size()));
+    };
+  }
+};
+
+struct Subscriber {
+  std::string topic;
+  rtm_on_message on_message;
+  void* user;
+  std::atomic<bool> greeted{false};
+  std::unique_ptr<eCAL::CSubscriber> end{};
+};
+
+struct Publisher {
+  std::string topic;
+  std::unique_ptr<eCAL::CPublisher> end;
+};
+
+class Ecal final : public rtmeter::Adapter {
+ public:
+  static void describe_static(rtmeter::Sink& sink) {
+    const eCAL::SVersion v = eCAL::GetVersion();
+    const auto version =
+        std::to_string(v.major) + "." + std::to_string(v.minor) + "." + std::to_string(v.patch);
+    sink.put("name", "ecal").put("version", "1");
+    sink.put("middleware", "Eclipse eCAL").put("middleware_version", version);
+    for (const char* what : {"wakeup", "roundtrip", "cycle", "discovery"}) sink.put("measures", what);
+    sink.put("server", "same_host").put("drives.cycle", "sleep_then_spin_some");
+    sink.put("receives.roundtrip", "listener").put("receives.cycle", "listener");
+    sink.put("receives.discovery", "spin_once").put("matches", "publisher").put("matches", "subscriber");
+    for (const char* who : {"subscribers", "publishers", "background_nodes"}) sink.put("beside", who);
+    sink.put("second_topic", "same_node");
+    sink.put("brings", "rtmeter-probe-*: register, receive and call back; eCAL names none of its threads");
+    Options().describe(sink);
+  }
+
+  explicit Ecal(const rtm_run& run) : run_(run), config_(eCAL::Init::Configuration()) {
+    if (run.measurement != RTM_WAKEUP) choose_layer();
+    if (!eCAL::Initialize(config_, "rtmeter"))
+      throw SetupError("adapter", "eCAL::Initialize", "eCAL does not start",
+                       "see its messages in the cell's probe.stderr, and its ecal.yaml");
+  }
+  // That ends have left eCAL tells with its next registration, which Finalize() does not wait for.
+  ~Ecal() override {
+    subscribers_.clear();
+    publishers_.clear();
+    if (run_.measurement == RTM_DISCOVERY)
+      std::this_thread::sleep_for(std::chrono::milliseconds(config_.registration.registration_refresh));
+    eCAL::Finalize();
+  }
+
+  void describe(rtmeter::Sink& sink) const override {
+    if (!config_.GetConfigurationFilePath().empty())
+      sink.put("ecal_yaml", config_.GetConfigurationFilePath());
+    if (run_.measurement == RTM_WAKEUP) return;
+    sink.put("transport", shm_ ? "shm" : "udp")
+        .put("qos.reliability", reliable() ? "reliable" : "best_effort");
+    if (shm_) describe_memory(sink);
+    if (!shm_) sink.put("qos.history", "the receiving socket's buffer, dropping what is new");
+    std::string found;
+    for (const Publisher& one : publishers_)
+      found += ", " + std::to_string(one.end->GetSubscriberCount()) + " subscribers of " + one.topic;
+    for (const Subscriber& one : subscribers_)
+      found += ", " + std::to_string(one.end->GetPublisherCount()) + " publishers of " + one.topic;
+    if (found.empty()) return;
+    const bool local = config_.communication_mode == eCAL::eCommunicationMode::local;
+    sink.put_chosen("discovery", std::string("eCAL's registration, ") +
+                                     (local ? "this host" : "the network") + ": found" + found.substr(1));
+  }
+
+  void watch(void* /*node*/, rtm_on_match on_match, void* user) override { watcher_ = {on_match, user}; }
+
+  void* create_publisher(void* /*node*/, const std::string& topic) override {
+    const std::string name = rtmeter_common::topic_name(run_, topic);
+    const auto on_event = watcher_.of<eCAL::ePublisherEvent, eCAL::SPubEventCallbackData>(RTM_PUBLISHER);
+    publishers_.push_back({name, std::make_unique<eCAL::CPublisher>(name, eCAL::SDataTypeInformation(),
+                                                                    on_event, config_.publisher)});
+    return &publishers_.back();
+  }
+
+  void* create_subscriber(void* /*node*/, const std::string& topic, rtm_on_message on_message,
+                          void* user) override {
+    Subscriber& subscriber = subscribers_.emplace_back();
+    subscriber.topic = rtmeter_common::topic_name(run_, topic);
+    subscriber.on_message = on_message;
+    subscriber.user = user;
+    const auto on_event = watcher_.of<eCAL::eSubscriberEvent, eCAL::SSubEventCallbackData>(RTM_SUBSCRIBER);
+    subscriber.end = std::make_unique<eCAL::CSubscriber>(subscriber.topic, eCAL::SDataTypeInformation(),
+                                                         on_event, config_.subscriber);
+    subscriber.end->SetReceiveCallback([this, &subscriber](const eCAL::STopicId& /*publisher*/,
+                                                           const eCAL::SDataTypeInformation& /*type*/,
+                                                           const eCAL::SReceiveCallbackData& data) {
+      if (data.buffer_size >= sizeof(rtm_message::sequence)) hear(subscriber, data);
+    });
+    if (run_.measurement == RTM_CYCLE) await_publisher(subscriber);
+    return &subscriber;
+  }
+
+  // What nobody has subscribed to eCAL does not send, and returns false as for a failure.
+  int publish(void* publisher, const rtm_message& message) override {
+    eCAL::CPublisher& end = *static_cast<Publisher*>(publisher)->end;
+    Frame frame(message);
+    const bool somebody_hears = end.GetSubscriberCount() > 0;
+    return end.Send(frame) || !somebody_hears ? 0 : -1;
+  }
+
+  int spin(std::int64_t timeout_ns) override { return wait(timeout_ns); }
+  // Until interrupt(), the timeout or, of a discovery, a message.
+  int wait(std::int64_t timeout_ns) override {
+    std::unique_lock<std::mutex> lock(mutex_);
+    const auto woken = [this] { return interrupted_ || !queue_.empty(); };
+    if (timeout_ns >= kForever)
+      changed_.wait(lock, woken);
+    else
+      changed_.wait_for(lock, std::chrono::nanoseconds(timeout_ns), woken);
+    interrupted_ = false;
+    taken_.swap(queue_);
+    lock.unlock();
+    for (const Queued& one : taken_) {
+      const rtm_message m = unframed(one.bytes.data(), one.bytes.size());
+      one.subscriber->on_message(one.subscriber->user, &m);
+    }
+    taken_.clear();
+    return 0;
+  }
+  void interrupt() override {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      interrupted_ = true;
+    }
+    changed_.notify_all();
+  }
+
+ private:
+  static constexpr std::int64_t kForever = std::int64_t{1} << 60;
+
+  struct Queued {
+    const Subscriber* subscriber;
+    std::vector<std::uint8_t> bytes;
+  };
+
+  bool reliable() const { return run_.reliability == RTM_RELIABLE; }
+
+  // What ecal.yaml says of a layer holds as far as the run says nothing else.
+  void choose_layer() {
+    const Options options;
+    shm_ = options.transport.of(run_) == "shm";
+    auto& publisher = config_.publisher.layer;
+    auto& subscriber = config_.subscriber.layer;
+    publisher.shm.enable = subscriber.shm.enable = shm_;
+    publisher.udp.enable = subscriber.udp.enable = !shm_;
+    publisher.tcp.enable = subscriber.tcp.enable = false;
+    using eCAL::TransportLayer::eType;
+    config_.publisher.layer_priority_local =
+        config_.publisher.layer_priority_remote = {shm_ ? eType::shm : eType::udp_mc};
+    if (!shm_ && reliable())
+      throw SetupError("reliability", "reliable", "by UDP eCAL does not repeat what is lost",
+                       "choose best_effort, or option transport=shm");
+    if (!shm_ && run_.history_depth_asked > 0)
+      throw SetupError("history_depth", std::to_string(run_.history_depth_asked),
+                       "by UDP messages wait in the socket's buffer, which counts bytes",
+                       "leave it out, or choose option transport=shm");
+    if (!shm_) return;
+    auto& memory = publisher.shm;
+    if (options.zero_copy.given(run_)) memory.zero_copy_mode = options.zero_copy.of(run_);
+    if (!reliable() && run_.history_depth_asked > 0)
+      memory.memfile_buffer_count = files_for(run_.history_depth);
+    // As eCAL's own latency_snd has it.
+    if (reliable() && memory.acknowledge_timeout_ms == 0) memory.acknowledge_timeout_ms = 100;
+    // A message for which a file is too small has it made anew, and all told of it.
+    memory.memfile_min_size_bytes += run_.payload_bytes;
+  }
+  // eCAL's files of messages have no limit of their own, but each has a thread at whoever reads it.
+  static unsigned files_for(std::uint32_t depth) {
+    constexpr std::uint32_t kMost = 100;
+    if (depth > kMost)
+      throw SetupError(
+          "history_depth", std::to_string(depth), "each message has a file, and a thread that reads it",
+          "give at most " + std::to_string(kMost) + ", or reliability=reliable, which needs one");
+    return depth;
+  }
+  void describe_memory(rtmeter::Sink& sink) const {
+    const auto& memory = config_.publisher.layer.shm;
+    sink.put("zero_copy", memory.zero_copy_mode ? "yes" : "no");
+    if (memory.acknowledge_timeout_ms > 0) {
+      sink.put("qos.history", "wait_for_reader");
+      sink.put("acknowledge_timeout_ms", std::to_string(memory.acknowledge_timeout_ms));
+    } else {
+      sink.put("qos.history", "keep_last").put("qos.depth", std::to_string(memory.memfile_buffer_count));
+    }
+  }
+
+  // On a thread of eCAL's, one at a time for a subscriber. Measured path.
+  void hear(Subscriber& subscriber, const eCAL::SReceiveCallbackData& data) {
+    const rtm_message m = unframed(data.buffer, data.buffer_size);
+    if (run_.measurement == RTM_CYCLE && m.sequence == RTM_SEQUENCE_HELLO) {
+      subscriber.greeted.store(true);
+    } else if (run_.measurement == RTM_DISCOVERY) {
+      const auto* bytes = static_cast<const std::uint8_t*>(data.buffer);
+      {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        queue_.push_back({&subscriber, {bytes, bytes + data.buffer_size}});
+      }
+      changed_.notify_all();
+    } else {
+      subscriber.on_message(subscriber.user, &m);
+    }
+  }
+
+  // eCAL brings ends together within seconds; in one process that has to be over before the first request.
+  void await_publisher(const Subscriber& subscriber) {
+    const std::vector<std::uint8_t> payload(run_.payload_bytes);
+    const rtm_message hello{RTM_SEQUENCE_HELLO, payload.data(), run_.payload_bytes};
+    for (const auto give_up = steady_clock::now() + std::chrono::seconds(20); !subscriber.greeted.load();) {
+      if (steady_clock::now() > give_up)
+        throw SetupError("topic", subscriber.topic, "eCAL does not bring its ends together",
+                         "see its messages in the cell's probe.stderr, and its ecal.yaml");
+      for (Publisher& one : publishers_)
+        if (one.topic == subscriber.topic) publish(&one, hello);
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    }
+  }
+
+  const rtm_run run_;
+  eCAL::Configuration config_;
+  bool shm_ = false;
+  Watcher watcher_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  bool interrupted_ = false;
+  std::vector<Queued> queue_, taken_;
+  std::deque<Publisher> publishers_;
+  std::deque<Subscriber> subscribers_;
+};
+
+}  // namespace
+
+RTMETER_ADAPTER_MAIN(Ecal)
