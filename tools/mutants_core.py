@@ -2,9 +2,10 @@
 
 A mutant is built apart (build/mutants-core): only the sources that see the change are compiled again,
 without optimisation. It meets the core's tests that need no machine first, then whole probes: the one whose
-middleware is a queue (tests/probe), the null adapter against its independent simulators, and the posix adapter
-where processes meet (tests/integration). Killed is a mutant that fails a test, crashes, or does not end; one that does not compile
-is none. What was found is kept as soon as it is, so that a run that was ended goes on where it was.
+middleware is a queue (tests/probe), the null adapter against its independent simulators, and the posix
+adapter where processes meet (tests/integration). Killed is a mutant that fails a test, crashes, or does not
+end; one that does not compile is none. What was found is kept as soon as it is, so that a run that was ended
+goes on where it was.
 docs/mutants.md keeps score and survivors.
 """
 
