@@ -149,11 +149,12 @@ struct CycleOn final : Adapter {
     std::optional<std::uint64_t> waiting;
     bool is_first = true;
   };
-  explicit CycleOn(const rtm_run& run) : bytes(run.payload_bytes) {}
+  explicit CycleOn(const rtm_run& run) : asked(run.components_asked), bytes(run.payload_bytes) {}
   static void describe_static(Sink& sink) {
     sink.put("name", "fake").put("measures", "cycle").put("components", "two_threads");
     sink.put("receives.cycle", "spin_once");
   }
+  void describe(Sink& sink) const override { sink.put("components_asked", std::to_string(asked)); }
   void* create_publisher(void* /*node*/, const std::string& name) override { return &topic(name); }
   void* create_subscriber(void* /*node*/, const std::string& name, rtm_on_message on_message,
                           void* user) override {
@@ -182,6 +183,7 @@ struct CycleOn final : Adapter {
   Topic& topic(const std::string& name) { return name == "request" ? request : response; }
 
   Topic request{RequestElsewhere, nullptr, nullptr, {}}, response{ResponseElsewhere, nullptr, nullptr, {}};
+  const std::int32_t asked;
   const std::vector<std::uint8_t> bytes;
   Helper helper;
 };
@@ -205,6 +207,18 @@ TEST(Probe, TheThreadsOfACyclesComponentsAreSeen) {
   EXPECT_EQ(seen(run_cycle<CycleOn<false, true>>()), "middleware_threads");
   EXPECT_EQ((seen(run_cycle<CycleOn<false, true, true>>())), "middleware_threads");
   EXPECT_EQ((seen(run_cycle<CycleOn<true, false, true>>())), "middleware_threads");
+}
+
+TEST(Probe, TheAdapterIsToldWhichComponentsWereAskedForOrThatNoneWere) {
+  const auto told = [](Json config) {
+    return run_cycle<CycleOn<true, false>>(std::move(config))
+        .event("end")
+        .find("adapter")
+        ->find("components_asked")
+        ->as_string();
+  };
+  EXPECT_EQ(told(Json::object()), "-1");
+  EXPECT_EQ(told(Json(Json::Object{{"components", "two_threads"}})), std::to_string(RTM_TWO_THREADS));
 }
 
 TEST(Probe, ComponentsThatDidNotTakeAreAnError) {
