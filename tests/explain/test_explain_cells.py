@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -71,6 +72,18 @@ def test_json_has_all_of_them(tmp_path: Path, capsys: Captured) -> None:
     assert [Path(one["cell"]).name for one in found["cells"]] == ["b-r2", "b-r1", "a-r1"]
     assert [sum(row["releases"] for row in one["causes"]) for one in found["cells"]] == [8, 2, 0]
     assert found["without_trace"] == ["c", "d"]
+
+
+def test_json_of_the_only_cell_with_a_trace_has_the_release_that_was_asked_for(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    run = run_of(tmp_path)
+    for name in ("a-r1", "b-r1"):
+        shutil.rmtree(run / name)
+    assert cli.invoke(["explain", str(run), "--json", "--release", "6"]) == exit_codes.PASS
+    [cell] = json.loads(capsys.readouterr().out)["cells"]
+    late = [one["k"] for one in cell["releases"] if one["cause"] is not None]
+    assert 6 not in late and 6 in [one["k"] for one in cell["releases"]]
 
 
 def test_repeats_of_a_condition_are_its_cells(tmp_path: Path, capsys: Captured) -> None:

@@ -37,26 +37,25 @@ def explain_cells(
     if not traced:
         message = f"holds {len(cells)} cells, none of which has a record of the kernel's events"
         raise RtmeterError(message, field="PATH", value=str(path), remedy=REMEDY)
+    if as_json and (release is None or len(traced) == 1):
+        documents = _documents(traced, release)
+        print_json({"cells": documents, "without_trace": without})
+        return exit_codes.ERROR if any("error" in one for one in documents) else exit_codes.PASS
     found = causes_of(traced)
     worst = found[0].cell
     if release is not None and len(traced) > 1:
         message = f"is of one cell, and {path} has {len(traced)} with a trace"
         remedy = f"name one: rtmeter explain {shlex.quote(str(worst.folder))} --release {release}"
         raise RtmeterError(message, field="--release", value=release, remedy=remedy)
-    if as_json:
-        print_json({"cells": [_json(one) for one in found], "without_trace": without})
-    else:
-        _show_rows(found, path)
-        if without:
-            more = f" and {len(without) - _NAMES:,} more" if len(without) > _NAMES else ""
-            said = f"without a record of the kernel's events: {', '.join(without[:_NAMES])}{more}; {REMEDY}"
-            console().print(said, markup=False, soft_wrap=True)
-        if found[0].error is None and (found[0].late or release is not None):
-            console().print(
-                f"\nrtmeter explain {shlex.quote(str(worst.folder))}", markup=False, soft_wrap=True
-            )
-            whole = explained(worst, release)
-            show_explanation(whole.found, chosen(whole.found, release, top), whole)
+    _show_rows(found, path)
+    if without:
+        more = f" and {len(without) - _NAMES:,} more" if len(without) > _NAMES else ""
+        said = f"without a record of the kernel's events: {', '.join(without[:_NAMES])}{more}; {REMEDY}"
+        console().print(said, markup=False, soft_wrap=True)
+    if found[0].error is None and (found[0].late or release is not None):
+        console().print(f"\nrtmeter explain {shlex.quote(str(worst.folder))}", markup=False, soft_wrap=True)
+        whole = explained(worst, release)
+        show_explanation(whole.found, chosen(whole.found, release, top), whole)
     return exit_codes.ERROR if any(one.error for one in found) else exit_codes.PASS
 
 
@@ -86,7 +85,16 @@ def _show_rows(found: Sequence[CellCauses], path: Path) -> None:
             out.print(f"{_name(one.cell, path)}: {one.error}", markup=False, soft_wrap=True)
 
 
-def _json(one: CellCauses) -> dict[str, object]:
-    if one.error is not None:
-        return {"cell": str(one.cell.folder), "error": str(one.error)}
-    return {"cell": str(one.cell.folder)} | explained(one.cell).to_json()
+def _documents(cells: Sequence[StoredCell], release: int | None) -> list[dict[str, object]]:
+    """What explains each cell, the one with most lateness first."""
+    found: list[tuple[int, dict[str, object]]] = []
+    for cell in cells:
+        named: dict[str, object] = {"cell": str(cell.folder)}
+        try:
+            whole = explained(cell, release)
+        except RtmeterError as error:
+            found.append((0, named | {"error": str(error)}))
+            continue
+        late = sum(one.release.lateness_ns for one in whole.found.releases if one.release.late)
+        found.append((late, named | whole.to_json()))
+    return [document for _, document in sorted(found, key=lambda one: -one[0])]
