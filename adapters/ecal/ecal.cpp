@@ -2,7 +2,6 @@
 // are called back on eCAL's own threads: its subscribers know no other way.
 #include <ecal/ecal.h>
 
-#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
@@ -109,6 +108,8 @@ class Ecal final : public rtmeter::Adapter {
   }
   // That ends have left eCAL tells with its next registration, which Finalize() does not wait for.
   ~Ecal() override {
+    for (const Subscriber& one : subscribers_)
+      if (one.end != nullptr) one.end->RemoveReceiveCallback();  // waits for one under way
     subscribers_.clear();
     publishers_.clear();
     if (run_.measurement == RTM_DISCOVERY)
