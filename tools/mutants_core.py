@@ -46,7 +46,8 @@ QUEUE = ["second_topic", "stampers"]  # of tests/probe
 CHAINS = (
     "tests/integration/test_chains_run.py::test_random_null_graphs_are_logged_and_told_as_plain_loops_have_it"
 )
-DISCOVERY = "tests/integration/test_discovery_run.py::test_random_scripts_are_logged_as_plain_loops_have_it"
+DISCOVERY = "tests/integration/test_discovery_run.py"
+SCRIPTED = f"{DISCOVERY}::test_random_scripts_are_logged_as_plain_loops_have_it"
 BESIDE = "tests/integration/test_beside_run.py"
 REQUESTS = "tests/integration/test_requests_run.py"
 EXACT = "tests/integration/test_null_exact.py"
@@ -56,7 +57,7 @@ SIMULATED = {
     "roundtrip": [EXACT, BESIDE],
     "receipts": [BESIDE],
     "request": [REQUESTS],
-    "": [EXACT, CHAINS, DISCOVERY],
+    "": [EXACT, CHAINS, SCRIPTED],
 }
 """Runs of the null adapter against its simulators, and of the posix one, by a part of the file's name."""
 

@@ -28,7 +28,7 @@ def unknown_key(field: str, key: str, known: Iterable[str]) -> RtmeterError:
     if (now := FORMER.get(key)) in names:
         return RtmeterError("is not known", field=field, value=key, remedy=f"it is called {now} now")
     whole, dot, part = key.partition(".")
-    if dot and whole in names:
+    if dot and whole in names and not any(name.startswith(f"{whole}.") for name in names):
         return RtmeterError("is not known", field=field, value=key, remedy=f"write {whole}: {{{part}: …}}")
     remedy = did_you_mean(key, names) or f"choose one of {', '.join(names)}"
     return RtmeterError("is not known", field=field, value=key, remedy=remedy)
