@@ -39,7 +39,7 @@ TARGETS = [
 TESTS = [
     *("measurement", "measure_wakeup", "measure_chain", "exchange", "hand_over", "timers", "ticks"),
     *("pending", "progress", "recorder", "receipts", "periodic_timer", "event_count", "probe"),
-    *("stamping_threads", "publications", "receive"),
+    *("stamping_threads", "publications", "receive", "greeting", "measure_discovery"),
 ]
 SLOW = {"recorder.cpp", "hold.hpp"}  # seen by the recorder's tests, which take seconds
 QUEUE = ["second_topic", "stampers"]  # of tests/probe
