@@ -1,5 +1,6 @@
 # rtmeter_try(ADAPTER RESULT [ROS] package...): whether CMake can read what the packages bring. Their files may end
 # the configure, for what they need is not there; that shall cost one adapter, not all.
+# rtmeter_adapter_needs(ADAPTER package...): leaves an adapter out, and its CMakeLists.txt, if it cannot.
 include_guard(GLOBAL)
 set(RTMETER_TRY_FOLDER ${CMAKE_CURRENT_LIST_DIR}/try)
 
@@ -64,3 +65,11 @@ function(rtmeter_try ADAPTER RESULT)
   rtmeter_first_error("${text}" why)
   set(${RESULT} "what CMake says of its packages: ${why} (${folder}.log)" PARENT_SCOPE)
 endfunction()
+
+macro(rtmeter_adapter_needs ADAPTER)
+  rtmeter_try(${ADAPTER} why_not ${ARGN})
+  if(why_not)
+    rtmeter_adapter_missing(${ADAPTER} "${why_not}")
+    return()  # of who calls this
+  endif()
+endmacro()

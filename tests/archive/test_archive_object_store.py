@@ -72,6 +72,6 @@ def test_of_two_writers_at_once_neither_loses_a_cell(store: Store, tmp_path: Pat
         ]
         for done in map(ended, writers):
             assert done.code == 0 and "1 cells added" in done.out, done.err
-    assert store.refused == 1
+    assert store.refused >= 1  # of one table at least
     checked = archive(store, "check", URL)
     assert checked.code == 0 and "whole: 3 cells, each once" in checked.out, checked.out

@@ -28,6 +28,12 @@ def hosts(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hosts]:
 
 
 @pytest.fixture
+def board(tmp_path: Path) -> Iterator[Hosts]:
+    """The second host, which passes for another machine, for one test: it may lose its power."""
+    yield from _hosts(tmp_path, another_machine=True)
+
+
+@pytest.fixture
 def one_machine(tmp_path: Path) -> Iterator[Hosts]:
     """Both are namespaces of one machine."""
     yield from _hosts(tmp_path, another_machine=False)

@@ -5,16 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow.parquet as pq
-import pytest
 from two_hosts import DEVICE, Hosts
 
 from front import ended, rtmeter, running
 from stored import cell_json
-from waiting import until
 
 CAMPAIGN = """
 name: boots
@@ -27,21 +24,11 @@ defaults:
   conditions: {{qdisc: {{{device}: pfifo limit 77}}}}
 cells:
   - {{name: whole, samples: 20}}
-  - {{name: cut, samples: 5000}}
+  - {{name: cut, samples: 15000}}
 """
 
 WAKEUP = ["measure", "wakeup", "--adapter", "posix", "--period", "1ms", "--warm-up", "0"]
 LONG = [*WAKEUP, "--samples", 100_000, "--condition", f"qdisc.{DEVICE}=pfifo limit 77"]
-
-
-@pytest.fixture
-def board(tmp_path: Path) -> Iterator[Hosts]:
-    hosts = Hosts(tmp_path)
-    try:
-        hosts.up(another_machine=True)
-        yield hosts
-    finally:
-        hosts.down()
 
 
 def test_a_run_goes_on_after_a_boot_in_the_middle_of_a_cell(board: Hosts, tmp_path: Path) -> None:
@@ -50,8 +37,7 @@ def test_a_run_goes_on_after_a_boot_in_the_middle_of_a_cell(board: Hosts, tmp_pa
     campaign.write_text(CAMPAIGN.format(url=board.url, device=DEVICE))
     run = ["run", campaign, "--out", out]
     with running(*run, **board.near_end()) as process:
-        until(lambda: list(out.glob("*/*/*/whole/cell.json")), of=process)
-        board.wait_for_samples(board.logs(), process)
+        board.wait_for_samples(set(), process)  # the first cell has fewer than that takes
         board.boot_anew()
         done = ended(process)
     assert done.code == 1
@@ -67,7 +53,7 @@ def test_a_run_goes_on_after_a_boot_in_the_middle_of_a_cell(board: Hosts, tmp_pa
     assert (cell["status"], cell["valid"], pq.read_metadata(cells["cut"] / "samples.parquet").num_rows) == (
         "complete",
         True,
-        5_000,
+        15_000,
     )
     assert (board.qdiscs(), (board.state / "journal").exists()) == (before, False)
 

@@ -88,7 +88,7 @@ def test_its_thread_is_ordinary_beside_real_time_ones(tmp_path: Path, name: str)
     base: Config = HAVE_IT[name][0] | {"cpus": [min(os.sched_getaffinity(0))]}
     options = base.get("options", {}) | {"threads": "fifo:20"}
     real_time = {"scheduling": {"policy": "fifo", "priority": 30}, "options": options}
-    often = {"samples": 500, "period_ns": MS}  # often enough that they meet
+    often = {"samples": 1_000, "period_ns": MS}  # often enough that they meet
     config = base | second("same_process", 200, MS // 2) | often | real_time
     with client_and_server(tmp_path, config) as (client, server):
         settled(client, server)

@@ -37,16 +37,17 @@ def explain_cells(
     if not traced:
         message = f"holds {len(cells)} cells, none of which has a record of the kernel's events"
         raise RtmeterError(message, field="PATH", value=str(path), remedy=REMEDY)
-    if as_json and (release is None or len(traced) == 1):
+    if release is not None and len(traced) > 1:
+        message = f"is of one cell, and {path} has {len(traced)} with a trace"
+        worst = causes_of(traced)[0].cell
+        remedy = f"name one: rtmeter explain {shlex.quote(str(worst.folder))} --release {release}"
+        raise RtmeterError(message, field="--release", value=release, remedy=remedy)
+    if as_json:
         documents = _documents(traced, release)
         print_json({"cells": documents, "without_trace": without})
         return exit_codes.ERROR if any("error" in one for one in documents) else exit_codes.PASS
     found = causes_of(traced)
     worst = found[0].cell
-    if release is not None and len(traced) > 1:
-        message = f"is of one cell, and {path} has {len(traced)} with a trace"
-        remedy = f"name one: rtmeter explain {shlex.quote(str(worst.folder))} --release {release}"
-        raise RtmeterError(message, field="--release", value=release, remedy=remedy)
     _show_rows(found, path)
     if without:
         more = f" and {len(without) - _NAMES:,} more" if len(without) > _NAMES else ""
