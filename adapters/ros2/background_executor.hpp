@@ -15,7 +15,9 @@ namespace rtmeter_ros2 {
 // A single-threaded executor on a thread of its own, named ros2-background.
 class BackgroundExecutor {
  public:
-  BackgroundExecutor() : thread_([this] { run(); }) {}
+  BackgroundExecutor() : thread_([this] { run(); }) {
+    pthread_setname_np(thread_.native_handle(), "ros2-background");  // here: who lists threads next finds it
+  }
   BackgroundExecutor(const BackgroundExecutor&) = delete;
   BackgroundExecutor& operator=(const BackgroundExecutor&) = delete;
   ~BackgroundExecutor() {
@@ -31,7 +33,6 @@ class BackgroundExecutor {
 
  private:
   void run() {
-    pthread_setname_np(pthread_self(), "ros2-background");
     while (!done_.load()) executor_.spin();
     ended_.store(true);
   }

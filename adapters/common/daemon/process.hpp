@@ -77,8 +77,12 @@ class ProcessWatch {
  public:
   ProcessWatch(const char* name, pid_t pid) {
     const int process = static_cast<int>(syscall(SYS_pidfd_open, pid, 0U));
-    if (process < 0) gone_.store(errno == ESRCH);
-    if (process >= 0) thread_ = std::thread(&ProcessWatch::watch, this, name, process);
+    if (process < 0) {
+      gone_.store(errno == ESRCH);
+      return;
+    }
+    thread_ = std::thread(&ProcessWatch::watch, this, process);
+    pthread_setname_np(thread_.native_handle(), name);  // here: who lists threads next finds it
   }
   ~ProcessWatch() {
     const std::uint64_t one = 1;
@@ -91,8 +95,7 @@ class ProcessWatch {
   bool gone() const noexcept { return gone_.load(std::memory_order_relaxed); }
 
  private:
-  void watch(const char* name, int process) {
-    pthread_setname_np(pthread_self(), name);
+  void watch(int process) {
     const File owner(process);
     pollfd ends[] = {{process, POLLIN, 0}, {done_.fd, POLLIN, 0}};
     while (poll(ends, 2, -1) < 0 && errno == EINTR) {
