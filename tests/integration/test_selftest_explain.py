@@ -19,7 +19,7 @@ from rtmeter.explain.segments import Key
 from rtmeter.host.cgroups import find
 from rtmeter.host.root import Root
 from rtmeter.machine import Intent
-from rtmeter.selftest.blamed import PERIOD_NS, blame, blamed, chosen, unplanted
+from rtmeter.selftest.blamed import PERIOD_NS, Blamed, added, blame, blamed, chosen, unplanted
 from rtmeter.selftest.lateness import plants
 from rtmeter.values import Scheduling
 from waiting import until
@@ -125,6 +125,29 @@ def test_what_a_plant_needs_and_the_machine_lacks_is_said(
     assert {one.outcome for one in found.values()} == {"not planted", "not blamed"}
     assert found["moved"].problem == "there is no other CPU"
     assert found["quota"].problem == "this machine has no groups with a quota of the CPU"
+
+
+def test_plants_of_several_recordings_are_added_up(traceable: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rtmeter.selftest.blamed.TIMES_AT_ONCE", 2)
+    said: list[tuple[str, int, int]] = []
+    above, nothing = blame(INTENT, 5, ["above"], lambda *words: said.append(words))
+    assert (above.name, above.planted, nothing.planted) == ("above", 5, 0)
+    assert said == [("above", n, 5) for n in range(5)]
+
+
+def test_counts_of_recordings_are_sums() -> None:
+    one = Blamed("above", "busy", planted=20, hit=19, first=18, others=(HOG,))
+    other = Blamed("above", "busy", 5, 4, 2, (Key("outside"), HOG), problem="there is none")
+    assert added(one, other) == Blamed("above", "busy", 25, 23, 20, (HOG, Key("outside")), "there is none")
+    assert added(other, one).problem == "there is none"
+
+
+def test_a_recording_that_was_full_is_an_error_and_no_lack_of_names(
+    traceable: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rtmeter.selftest.blamed.Recorder.most_bytes", 1)
+    with pytest.raises(RtmeterError, match="--times = 1: the recording had no more room"):
+        blame(INTENT, 1, ["above"])
 
 
 def test_page_faults_are_named_only_if_there_were_so_many() -> None:

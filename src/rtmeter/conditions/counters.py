@@ -8,14 +8,14 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from rtmeter.conditions import heat, throttling
+from rtmeter.conditions import drops, heat, throttling
 from rtmeter.host.root import Root
 
 ReadFiles = Callable[[Iterable[str]], Mapping[str, str]]
 """Reads files of the kernel (``Root.read_all``); without those that are not there, or cannot be read."""
 
 _PRESSURES = {f"/proc/pressure/{resource}": resource for resource in ("cpu", "memory", "io")}
-_FILES = ("/proc/stat", "/proc/vmstat", "/proc/diskstats", *_PRESSURES)
+_FILES = ("/proc/stat", "/proc/vmstat", "/proc/diskstats", *_PRESSURES, *drops.FILES)
 
 _TICKS_PER_S = 100  # USER_HZ, which every architecture's /proc has
 _SECTOR_BYTES = 512  # of /proc/diskstats, whatever the disk's own
@@ -103,7 +103,8 @@ def look(read: ReadFiles, more_files: Iterable[str] = ()) -> Counters:
         elif name in ("procs_running", "procs_blocked"):
             now[name.removeprefix("procs_")] = int(fields[0])
     now |= heat.frequencies(texts)
-    totals |= _memory(texts) | _disks(texts) | _pressure(texts) | throttling.totals(texts)
+    totals |= _memory(texts) | _disks(texts) | _pressure(texts)
+    totals |= throttling.totals(texts) | drops.totals(texts)
     return Counters(at_ns, busy_s, steal_s, totals, now, idle_s, interrupts_s)
 
 

@@ -10,6 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from rtmeter.conditions import drops
 from rtmeter.conditions.counters import NOTHING, Counters, ReadFiles, look, spent
 from rtmeter.conditions.monitor_table import MonitorRow, MonitorTable
 from rtmeter.conditions.others import Others
@@ -25,7 +26,7 @@ NOW = "now.json"
 
 _LAST_ROW_S = 40  # for the last look: longer than another machine is given to answer
 _RATES = ("context_switches", "interrupts", "faults", "major_faults", "disk_read_bytes", "disk_written_bytes")
-_TIMES = (QUOTA, THERMAL)
+_TIMES = (QUOTA, THERMAL, *drops.NAMES)
 
 Gauge = Callable[[], float | None]
 """Something else to note with every sample, called in the sampling thread."""

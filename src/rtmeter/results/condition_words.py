@@ -94,6 +94,7 @@ def meanwhile(conditions: object) -> list[str]:
         *others,
         *_took(machine, "kernel_work", "interrupts and threads of the kernel"),
         *_slowed(machine),
+        *_dropped(machine),
     ]
 
 
@@ -147,6 +148,15 @@ def _slowed(machine: Mapping[str, Any]) -> Iterator[str]:
     ends = [_number(machine.get(f"temperature_c_{when}")) for when in ("begin", "end")]
     if felt := [end for end in ends if end is not None]:
         yield f"{_between(min(felt), max(felt), '.0f')} °C"
+
+
+def _dropped(machine: Mapping[str, Any]) -> Iterator[str]:
+    for key, what in (
+        ("udp_buffer_drops", "datagrams dropped, the receive buffer full"),
+        ("ip_reassembly_failures", "packets dropped, fragments missing"),
+    ):
+        if count := _number(machine.get(key)):
+            yield f"{count:,.0f} {what}"
 
 
 def _between(low: float, high: float, form: str) -> str:

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from itertools import count
 from pathlib import Path
 
 from rtmeter.campaign.condition_options import SystemSettings
@@ -35,6 +36,9 @@ from rtmeter.trace.recorder import Recorder
 
 TIMES = 3
 """How often each plant is made; those that take long, and are not asked for by name, once."""
+
+TIMES_AT_ONCE = 20
+"""How often each is made in one recording, whose room is bounded; more often takes more recordings."""
 
 UNPLANTED = "nothing"
 
@@ -100,14 +104,29 @@ def blame(
     kernel's events while it plants, several times each, and explains what came late. The last says what was
     blamed for late releases where nothing was planted.
 
-    Raises RtmeterError if the intended policy is not fifo, there is no such plant, the events cannot be had,
-    or nothing is measured.
+    Raises RtmeterError if the intended policy is not fifo, there is no such plant, the events cannot be had
+    or kept, or nothing is measured.
     """
     if intent.scheduling.policy != "fifo":
         remedy = "choose fifo:P for the self-test"
         raise RtmeterError("has no equal", field="--scheduling", value=str(intent.scheduling), remedy=remedy)
+    made, number = chosen(only, intent.scheduling.priority), count()
+    of = sum(_times(plant, times) for plant in made)
+    found: dict[str, Blamed] = {}
+    for begun in range(0, times, TIMES_AT_ONCE):
+        again = [plant for plant in made if not (begun and plant.seldom)]
+        at_once = min(TIMES_AT_ONCE, times - begun)
+        for one in _recorded(intent, at_once, again, lambda name: say(name, next(number), of)):
+            found[one.name] = added(found[one.name], one) if one.name in found else one
+    return list(found.values())
+
+
+def _recorded(
+    intent: Intent, times: int, made: Sequence[Plant], say: Callable[[str], None]
+) -> Iterator[Blamed]:
+    """In one recording."""
     priority = intent.scheduling.priority
-    made, cpu = chosen(only, priority), intent.cpus[0] if intent.cpus else max(os.sched_getaffinity(0))
+    cpu = intent.cpus[0] if intent.cpus else max(os.sched_getaffinity(0))
     others = sorted(os.sched_getaffinity(0) - {cpu})
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="rtmeter-")))
@@ -116,7 +135,7 @@ def blame(
         stack.callback(recorder.stop)
         recorder.start()
         recorder.pause()
-        planting = _Planting(recorder, times, say, sum(_times(plant, times) for plant in made))
+        planting = _Planting(recorder, times, say)
         scene = Scene(0, cpu, others[0] if others else None, priority)
         found = []
         if of_probe := [plant for plant in made if not plant.in_loop]:
@@ -135,13 +154,29 @@ def blame(
         asked = [(tid, _asked(planting, releases)) for tid, releases in found]
         spans = [(one.from_ns, one.to_ns) for _, some in asked for one in some.values()]
         trace = list(recorder.parts(spans=sorted(set(spans))))
+    if recorder.tally().cut:
+        remedy = "end what else makes events here, or plant fewer by --only"
+        raise RtmeterError("the recording had no more room", field="--times", value=times, remedy=remedy)
     explained = [
         explain_parts(trace, list(some), tid, [(one.from_ns, one.to_ns) for one in some.values()])
         for tid, some in asked
     ]
     together = Explanation(tuple(each for one in explained for each in one.releases), (), 0)
-    named = [blamed(plant, planting.planted, together, planting.problems.get(plant.name)) for plant in made]
-    return [*named, unplanted(made, planting.planted, together)]
+    for plant in made:
+        yield blamed(plant, planting.planted, together, planting.problems.get(plant.name))
+    yield unplanted(made, planting.planted, together)
+
+
+def added(one: Blamed, other: Blamed) -> Blamed:
+    """The same plant in two recordings."""
+    return replace(
+        one,
+        planted=one.planted + other.planted,
+        hit=one.hit + other.hit,
+        first=one.first + other.first,
+        others=tuple(dict.fromkeys(one.others + other.others)),
+        problem=one.problem or other.problem,
+    )
 
 
 def _times(plant: Plant, times: int) -> int:
@@ -174,8 +209,8 @@ def _group(groups: Hierarchy | None) -> Iterator[Change]:
 class _Planting:
     """What was planted when, what could not be and why, and when the kernel's events were recorded."""
 
-    def __init__(self, recorder: Recorder, times: int, say: OnPlanted, of: int) -> None:
-        self._recorder, self._times, self._say, self._of, self._done = recorder, times, say, of, 0
+    def __init__(self, recorder: Recorder, times: int, say: Callable[[str], None]) -> None:
+        self._recorder, self._times, self._say = recorder, times, say
         self.planted: list[tuple[Plant, Window]] = []
         self.recorded: list[Window] = []
         self.problems: dict[str, str] = {}
@@ -187,9 +222,8 @@ class _Planting:
             for n in range(self._times):
                 for plant, started in ready:
                     if n < _times(plant, self._times):
-                        self._say(plant.name, self._done, self._of)
+                        self._say(plant.name)
                         self._make(plant, scene, started)
-                        self._done += 1
 
     def _ready(
         self, plants: Sequence[Plant], scene: Scene, stack: ExitStack
