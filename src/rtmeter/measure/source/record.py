@@ -245,7 +245,7 @@ def _judged(cell: Cell, record: CellRecord, folder: Path, has_rows: bool, doubts
             invalid = True
             doubts.append(Doubt("samples_do_not_add_up", problem, "report this as a defect"))
         summary = Summary.model_validate(found)
-        doubts += drops.doubts(record.conditions, summary.counts.get("lost", 0))
+        doubts += drops.doubts(record.conditions or {}, summary.counts.get("lost", 0))
     else:
         (folder / store.SAMPLES).unlink(missing_ok=True)
     record = record.changed(summary=summary, valid=has_rows and not invalid)
