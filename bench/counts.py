@@ -25,7 +25,7 @@ from pathlib import Path
 from common import machine_line, save
 from rtmeter.measure.probe.probes import find_probes
 from vs_ddsperf import ENVIRONMENT, SAMPLE_BYTES
-from vs_direct import daemon, program_of
+from vs_direct import MIDDLEWARES, daemon, program_of
 
 PERIOD_NS = 10_000_000
 SHORT, LONG = 100, 500
@@ -200,7 +200,7 @@ def beside(what: str, ours: Program, theirs: Program) -> dict[str, object]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
-    known = ("wakeup", "cyclonedds", "fastdds", "iceoryx", "ros1", "ros2")
+    known = ("wakeup", "cyclonedds", *MIDDLEWARES)
     parser.add_argument("what", nargs="*", help=f"of {', '.join(known)}; all when left out")
     args = parser.parse_args()
     if unknown := set(args.what) - set(known):
@@ -217,9 +217,7 @@ def main() -> None:
             print(f"{what}: left out, its direct program is not built here")
         else:
             with daemon(what) as environment:
-                ours = of_adapter(
-                    what, environment, **({"transport": "tcp_nodelay"} if what == "ros1" else {})
-                )
+                ours = of_adapter(what, environment, **MIDDLEWARES[what])
                 found[what] = beside(f"round trip, {what}", ours, direct(what, environment))
     print(
         f"\nwritten to {save('counts', {'period_ns': PERIOD_NS, 'releases': [SHORT, LONG], 'found': found})}"

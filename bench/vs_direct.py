@@ -29,6 +29,7 @@ MIDDLEWARES: dict[str, dict[str, str]] = {
     "fastdds": {"transport": "udp"},
     "iceoryx": {},
     "iceoryx2": {},
+    "lcm": {},
     "ros1": {"transport": "tcp_nodelay"},
     "ros2": {"executor": "single_threaded"},
     "zenoh": {"transport": "tcp", "via": "peer"},

@@ -19,6 +19,9 @@ IN_FLIGHT, SERVED, SKIPPED, LOST = 0, 1, 2, 3
 STATUS_NAMES = ("in_flight", "served", "skipped", "lost")
 WARM_UP_FLAG = 128
 
+TRACE_BYTES, TRACE_MARGIN_NS = 256 << 20, 20_000_000
+"""Of the kernel's events, unless it is said: room for their pages, and what is kept around a late release."""
+
 MONITOR_NS = 1_000_000_000
 """How often the machine is sampled while a cell is measured, unless it is said."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -16,7 +17,9 @@ from rtmeter.explain.events import KINDS, Event, Trace
 from rtmeter.host.root import Root
 from rtmeter.model import SERVED, SKIPPED, WARM_UP_FLAG
 from rtmeter.statistics.quantities import Ints
+from rtmeter.trace.choice import Choice
 from rtmeter.trace.chosen import span_of
+from rtmeter.trace.events import GROUPS
 from rtmeter.trace.recorder import RecordingTally
 from rtmeter.trace.spool import MOST_BYTES
 from rtmeter.trace.table import FILE, open_trace
@@ -70,6 +73,25 @@ def test_what_a_trace_lacks_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert whole.doubts() == []
 
 
+def test_what_was_asked_of_it_goes_to_the_recorder_and_into_what_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[Any] = []
+    fake = Fake(RecordingTally(10, 0, 4096, (), True))
+    monkeypatch.setattr(recording, "Recorder", lambda *words: (given.extend(words), fake)[1])
+    groups = tuple(name for name in GROUPS if name not in ("system_calls", "page_faults"))
+    choice = Choice(groups, 512 << 20)
+    with Recording("/t/instances/x", tmp_path, set(), Root(), None, choice) as part:
+        pass
+    assert given[-1] is choice
+    calls, faults, cut = sorted(part.doubts(), key=lambda doubt: doubt.type == "trace_incomplete")
+    calls, faults = sorted((calls, faults), key=lambda doubt: doubt.message, reverse=True)
+    assert calls.type == faults.type == "trace_event_left_out"
+    assert calls.message.startswith("system calls were not recorded, as was asked: the kernel is not told")
+    assert faults.message.startswith("page faults were not recorded, as was asked: they are not counted")
+    assert "broke off at 512 MiB" in cut.message and "--explain-with size=" in cut.hint
+
+
 def test_what_a_long_run_kept_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     part = recorded(tmp_path, Fake(RecordingTally(10, 0, 4096, (), False, (3, 9), 1.0)), monkeypatch)
     assert part.facts()["achieved"]["trace"]["kept"] == {"releases": 2, "share_of_late": 1.0}
@@ -121,10 +143,11 @@ def test_the_log_tells_which_releases_are_late(
     about = SimpleNamespace(measurement="wakeup", mode=None, config=config)
     monkeypatch.setattr(recording, "Follower", lambda _: log)
     monkeypatch.setattr(recording.LogMeta, "of", lambda *_: about)
-    releases = recording._Releases(Path("probe.rtlog"), deadline_ns)
+    releases = recording._Releases(Path("probe.rtlog"), deadline_ns, 7 * 10**6)
     first, second, third = (list(releases.new()) for _ in range(3))
     assert [span.k for span in first] == [1, 2, 4] and [span.k for span in second] == [5, 6] and third == []
     late = [span.k for span in (*first, *second) if span.late]
     assert late[-1] == 6 and (deadline_ns is None or late == [2, 6])
+    assert second[1] == span_of(6, 50_000_000, 60_000_000, 60_500_000, late=True, late_ns=7 * 10**6)
     assert second[0] == span_of(5, 40_000_000, 50_000_000, 50_020_000, late=False), "the one before is known"
     assert first[2] == span_of(4, 20_000_000, 40_000_000, 40_020_000, late=False), "one that was served"

@@ -15,6 +15,8 @@ from rtmeter.conditions.tracing import Mount
 from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
 from rtmeter.trace import recorder
+from rtmeter.trace.choice import Choice
+from rtmeter.trace.events import ALWAYS, GROUPS
 from rtmeter.trace.recorder import Recorder
 from rtmeter.trace.spool import Spool
 from waiting import until
@@ -73,10 +75,10 @@ def tracefs(tmp_path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def recording(tracefs: Path, folder: Path) -> Iterator[Recorder]:
+def recording(tracefs: Path, folder: Path, choice: Choice = Choice()) -> Iterator[Recorder]:  # noqa: B008
     instance = tracefs / "instances" / f"rtmeter-{os.getpid()}-0123456789ab"
     instance.mkdir()
-    found = Recorder(str(instance), folder, set(), Root())
+    found = Recorder(str(instance), folder, set(), Root(), choice=choice)
     try:
         found.start()
         yield found
@@ -106,6 +108,20 @@ def test_it_ends_whole_if_tracefs_is_taken_away_meanwhile(tracefs: Path, tmp_pat
         subprocess.run(["true"], check=True)
         found.stop()
         assert found.trace().time_ns[-1] > gone_ns
+
+
+def test_what_is_left_out_is_not_switched_on_nor_missed(tracefs: Path, tmp_path: Path) -> None:
+    choice = Choice(tuple(name for name in GROUPS if name != "system_calls"), 32 << 20)
+    with recording(tracefs, tmp_path, choice) as found:
+        instance = tracefs / "instances" / Path(found._instance).name
+        switched = {event: (instance / "events" / event / "enable").read_text().strip() for event in ALWAYS}
+        calls = {
+            (instance / "events" / event / "enable").read_text().strip() for event in GROUPS["system_calls"]
+        }
+        found.stop()
+        assert set(switched.values()) == {"1"} and calls == {"0"}
+        assert found.most_bytes == 32 << 20
+        assert len(found.trace()) and not set(found.tally().missing) & set(GROUPS["system_calls"])
 
 
 def test_a_full_disk_is_named_with_what_the_trace_took_of_it(tracefs: Path, tmp_path: Path) -> None:

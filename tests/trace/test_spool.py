@@ -119,6 +119,16 @@ def test_what_surrounds_a_release(before_ns: int | None) -> None:
     assert span_of(7, 0, 2000 * MS, 2001 * MS, late=False).from_ns == 1000 * MS, "a second at most"
     late = span_of(7, before_ns, 100 * MS, 100 * MS + 5, late=True)
     assert (late.from_ns, late.to_ns) == (span.from_ns - 20 * MS, span.to_ns + 20 * MS)
+    wide = span_of(7, before_ns, 100 * MS, 100 * MS + 5, late=True, late_ns=50 * MS)
+    assert (wide.from_ns, wide.to_ns) == (span.from_ns - 50 * MS, span.to_ns + 50 * MS)
+
+
+def test_what_a_wider_margin_may_ask_for_is_not_settled() -> None:
+    chooser = Chooser(late_ns=50 * MS)
+    chooser.add([Span(7, 100 * MS, 101 * MS, late=False)])
+    assert chooser.settled_ns == 50 * MS
+    chooser.add([Span(8, 100 * MS, 101 * MS, late=True)])
+    assert chooser.settled_ns == 100 * MS
 
 
 def test_each_release_in_time_is_as_likely_as_any_other() -> None:

@@ -17,6 +17,7 @@ from pydantic import (
 
 from rtmeter import values
 from rtmeter.campaign import option_types
+from rtmeter.campaign.explain_option import Recorded
 from rtmeter.campaign.second_topic import SecondTopic
 from rtmeter.campaign.strain_options import LoadAsked, TrafficAsked
 from rtmeter.host import ssh
@@ -146,6 +147,7 @@ GROUPS: dict[str, type[BaseModel]] = {
     "traffic": TrafficAsked,
     "hosts": Hosts,
     "second_topic": SecondTopic,
+    "explain": Recorded,
     "server_conditions": SystemSettings,
     "server_load": LoadAsked,
 }

@@ -15,6 +15,7 @@ from rtmeter import values
 from rtmeter.campaign.beside_options import BACKGROUND_NODES, BESIDE, PUBLISHERS, SUBSCRIBERS
 from rtmeter.campaign.chain_option import GRAPH, ChainGraph
 from rtmeter.campaign.condition_options import GROUPS, HOSTS, ON, Hosts, On, SystemSettings, asked
+from rtmeter.campaign.explain_option import EXPLAIN, ExplainOption
 from rtmeter.campaign.loop_options import COMMAND, JUDGE, LOOP, PID, THREAD, UNTOLD_PERIOD_NS, attached
 from rtmeter.campaign.option_types import (
     CONNECT_TIMEOUT,
@@ -40,7 +41,7 @@ from rtmeter.campaign.option_types import (
     Size,
 )
 from rtmeter.campaign.second_topic import SECOND_TOPIC, SecondTopicOption
-from rtmeter.campaign.strain_options import LOAD, TRAFFIC, ExplainOption, LoadOption, TrafficOption
+from rtmeter.campaign.strain_options import LOAD, TRAFFIC, LoadOption, TrafficOption
 from rtmeter.model import HORIZON, MONITOR_NS, TWO_ENDS, Criticality, Measurement, Requirement
 
 MOST_RELEASES = 2**48
@@ -321,7 +322,7 @@ class CellOptions(BaseModel):
     strict: Annotated[
         bool, Field(description="Fail where a condition was not reached, instead of warning.", exclude=True)
     ] = False
-    explain: ExplainOption = False
+    explain: Annotated[ExplainOption, EXPLAIN] = None
     keep_log: Annotated[
         bool, Field(description="Keep the sample logs beside samples.parquet.", exclude=True)
     ] = False
@@ -370,7 +371,8 @@ class CellOptions(BaseModel):
         if server := asked(settings=self.server_conditions, load=self.server_load):
             found["server"] = server
         monitor = {"monitor_ns": self.monitor} if self.monitor != MONITOR_NS else {}
-        return found | monitor | {name: True for name in ("explain", "strict") if getattr(self, name)}
+        explain = {"explain": self.explain.asked()} if self.explain is not None else {}
+        return found | monitor | explain | ({"strict": True} if self.strict else {})
 
     @field_serializer("warm_up")
     def _warm_up_releases(self, warm_up_ns: int) -> Annotated[int, Field(ge=0)]:

@@ -157,7 +157,3 @@ TRAFFIC = Field(
     exclude=True,
 )
 """What the options are, in help and schemas."""
-ExplainOption = Annotated[
-    bool,
-    Field(description="Record the kernel's events meanwhile, for rtmeter explain; needs root.", exclude=True),
-]

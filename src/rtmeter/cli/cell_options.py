@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Annotated, Any, Literal, get_args, get_origin
 
 import typer
 from pydantic.fields import FieldInfo
 
 from rtmeter.campaign.condition_options import GROUPS
+from rtmeter.campaign.explain_option import EXPLAIN_WITH
 from rtmeter.campaign.options import OPTIONS, CellOptions
 from rtmeter.campaign.strain_options import PRESETS
 from rtmeter.campaign.wrong import unknown_key
@@ -18,12 +19,15 @@ from rtmeter.errors import RtmeterError
 
 _PAIRS = {"options": "--option", "server_options": "--server-option", "conditions": "--condition"}
 _PAIRS |= {"hosts": "--host", "server_conditions": "--server-condition"}
+_WITH = {"explain": "explain_with"}
+"""Options of which the flag by itself is enough, and a second one says how."""
 
 
 def flag(name: str) -> str:
     """The command-line option of a field: ``loss_timeout`` → ``--loss-timeout``, ``load.cpu`` →
     ``--load cpu``."""
     head, _, key = name.partition(".")
+    head = _WITH.get(head, head) if key else head
     if head == "measurement":
         return name
     return f"{_PAIRS.get(head) or '--' + head.replace('_', '-')} {key}".rstrip()
@@ -36,7 +40,8 @@ def with_cell_options(
     keyword-only."""
     own = inspect.signature(function, eval_str=True).parameters.values()
     declared = CellOptions.model_fields.items()
-    fields = [_parameter(name, info) for name, info in declared if names is None or name in names]
+    wanted = [(name, info) for name, info in declared if names is None or name in names]
+    fields = [parameter for name, info in wanted for parameter in _parameters(name, info)]
     function.__signature__ = inspect.Signature([*fields, *(p for p in own if p.kind == p.KEYWORD_ONLY)])  # type: ignore[attr-defined]
     return function
 
@@ -56,6 +61,10 @@ def optional_measurement(default: str) -> Callable[[Callable[..., int]], Callabl
 def collect(given: Mapping[str, Any]) -> dict[str, Any]:
     """What was given on the command line, as CellOptions takes it."""
     fields = CellOptions.model_fields
+    given = dict(given)
+    for name, how in _WITH.items():
+        if (said := given.pop(how, None)) is not None:
+            given[name] = said
     collected = {
         fields[name].alias or name: value for name, value in given.items() if value not in (None, False, [])
     }
@@ -104,6 +113,19 @@ def _nested(pairs: Mapping[str, str]) -> dict[str, Any]:
         else:
             nested[head] = value
     return nested
+
+
+def _parameters(name: str, info: FieldInfo) -> Iterator[inspect.Parameter]:
+    if name not in _WITH:
+        yield _parameter(name, info)
+        return
+    switch = typer.Option(flag(name), help=info.description, show_default=False)
+    kind: Any = Annotated[bool, switch]
+    yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=False, annotation=kind)
+    how, about = _WITH[name], EXPLAIN_WITH
+    said = typer.Option(flag(how), help=about.description, metavar=_metavar(about), show_default=False)
+    kind = Annotated[str | None, said]
+    yield inspect.Parameter(how, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=kind)
 
 
 def _parameter(name: str, info: FieldInfo) -> inspect.Parameter:

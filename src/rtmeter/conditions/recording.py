@@ -13,17 +13,17 @@ from rtmeter.conditions.recorder_there import RecorderThere
 from rtmeter.errors import RtmeterError
 from rtmeter.host.remote_root import RemoteRoot
 from rtmeter.host.root import Root
-from rtmeter.model import Doubt
+from rtmeter.model import TRACE_BYTES, Doubt
 from rtmeter.results.store import CLIENT_LOG
 from rtmeter.samples.follow import Follower
 from rtmeter.samples.meta import LogMeta
 from rtmeter.statistics import bins
 from rtmeter.statistics.quantities import Columns
 from rtmeter.statistics.served import served
+from rtmeter.trace.choice import Choice
 from rtmeter.trace.chosen import Span, span_of
-from rtmeter.trace.events import OPTIONAL
+from rtmeter.trace.events import GROUPS, OPTIONAL
 from rtmeter.trace.recorder import Recorder, RecordingTally
-from rtmeter.trace.spool import MOST_BYTES
 from rtmeter.trace.table import FILE, write_trace
 
 
@@ -34,11 +34,17 @@ class Recording:
     """
 
     def __init__(
-        self, instance: str, folder: Path, cpus: set[int], root: Root, deadline_ns: int | None = None
+        self,
+        instance: str,
+        folder: Path,
+        cpus: set[int],
+        root: Root,
+        deadline_ns: int | None = None,
+        choice: Choice = Choice(),  # noqa: B008
     ) -> None:
         """``deadline_ns``: what comes later is late; without one, the latest hundredth."""
         self._instance, self._folder, self._cpus, self._root = instance, folder, cpus, root
-        self._releases = _Releases(folder / CLIENT_LOG, deadline_ns)
+        self._releases, self._choice = _Releases(folder / CLIENT_LOG, deadline_ns, choice.late_ns), choice
         self._tally: RecordingTally | None = None
         self._failure: RtmeterError | None = None
 
@@ -49,8 +55,9 @@ class Recording:
 
     def _made(self) -> Recorder:
         if isinstance(self._root, RemoteRoot):  # whose log comes here when all is over
-            return RecorderThere(self._instance, self._folder, self._cpus, self._root)
-        return Recorder(self._instance, self._folder, self._cpus, self._root, self._releases.new)
+            return RecorderThere(self._instance, self._folder, self._cpus, self._root, choice=self._choice)
+        follow, choice = self._releases.new, self._choice
+        return Recorder(self._instance, self._folder, self._cpus, self._root, follow, choice)
 
     def __exit__(self, *_: object) -> None:
         self._recorder.stop()
@@ -86,25 +93,36 @@ class Recording:
             message = f"{tally.lost:,} events of the kernel were lost: what they would tell is unknown"
             found.append(Doubt("trace_lost", message, "leave a CPU to the front, or measure with less load"))
         if tally.cut:
-            message = f"the recording broke off at {MOST_BYTES >> 20} MiB: what comes after is unknown"
-            found.append(Doubt("trace_incomplete", message, "measure for a shorter time"))
+            message = f"the recording broke off at {self._room}: what comes after is unknown"
+            found.append(Doubt("trace_incomplete", message, _MORE_ROOM))
         if tally.share < 1:
             message = (
                 f"of the late releases only {tally.share:.2%}, chosen at random, could be kept with their"
             )
-            message += f" events in {MOST_BYTES >> 20} MiB: the others are unknown"
-            found.append(Doubt("trace_incomplete", message, "measure for a shorter time"))
+            message += f" events in {self._room}: the others are unknown"
+            found.append(Doubt("trace_incomplete", message, _MORE_ROOM))
         if tally.overrun:
             message = "events went before the probe's log told whose they are: some releases are unknown"
             found.append(Doubt("trace_incomplete", message, "measure with less load"))
+        for group in self._choice.left_out:
+            lost = OPTIONAL.get(GROUPS[group][0], "they are not counted")
+            message = f"{group.replace('_', ' ')} were not recorded, as was asked: {lost}"
+            found.append(Doubt("trace_event_left_out", message, "record them, where that is to be told"))
         for event in tally.missing:
             message = f"this kernel has no trace event {event}: {OPTIONAL[event]}"
             found.append(Doubt("trace_event_missing", message, "use a kernel that has it"))
         return found
 
+    @property
+    def _room(self) -> str:
+        return f"{(self._choice.most_bytes or TRACE_BYTES) >> 20} MiB"
+
     def failure(self) -> RtmeterError | None:
         """The cell is whole without its trace."""
         return None
+
+
+_MORE_ROOM = "give it more room (explain: {size: 1GiB}, or --explain-with size=1GiB), or measure less long"
 
 
 def _unwritable(error: OSError) -> RtmeterError:
@@ -115,8 +133,8 @@ def _unwritable(error: OSError) -> RtmeterError:
 class _Releases:
     """Those of a cell that is being measured, from its log as it grows."""
 
-    def __init__(self, log: Path, deadline_ns: int | None) -> None:
-        self._log, self._deadline_ns = Follower(log), deadline_ns
+    def __init__(self, log: Path, deadline_ns: int | None, late_ns: int) -> None:
+        self._log, self._deadline_ns, self._late_ns = Follower(log), deadline_ns, late_ns
         self._counts = np.zeros(bins.BINS, np.int64)
         self._last: int | None = None
 
@@ -138,7 +156,7 @@ class _Releases:
             ):
                 before_ns, self._last = self._last or before, release
                 if counts:
-                    yield span_of(k, before_ns, release, stamp, late=is_late)
+                    yield span_of(k, before_ns, release, stamp, late=is_late, late_ns=self._late_ns)
 
     def _limit_ns(self) -> int:
         if self._deadline_ns is not None:

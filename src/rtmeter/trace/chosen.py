@@ -7,6 +7,8 @@ import random
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from rtmeter.model import TRACE_MARGIN_NS
+
 MOST_IN_TIME = 2000
 """Releases in time that late ones are compared with."""
 
@@ -19,7 +21,7 @@ LEAD_NS = 3_000_000
 TRAIL_NS = 1_000_000
 """After its stamp."""
 
-LATE_NS = 20_000_000
+LATE_NS = TRACE_MARGIN_NS
 """More on either side of a late one: whether a thread that ran meanwhile was inside the kernel is told by the
 system calls that it entered or left last, or next."""
 
@@ -35,13 +37,21 @@ class Span(NamedTuple):
     late: bool
 
 
-def span_of(k: int, before_ns: int | None, release_ns: int, stamp_ns: int, *, late: bool) -> Span:
+def span_of(
+    k: int,
+    before_ns: int | None,
+    release_ns: int,
+    stamp_ns: int,
+    *,
+    late: bool,
+    late_ns: int = LATE_NS,
+) -> Span:
     """``before_ns``: the release before that was served, from where the thread's last sleep is told, unless
-    that is more than a second."""
+    that is more than a second; ``late_ns``: more on either side of a late one."""
     from_ns = release_ns - LEAD_NS
     if before_ns is not None:
         from_ns = max(min(from_ns, before_ns - TRAIL_NS), release_ns - _MOST_LEAD_NS)
-    more_ns = LATE_NS if late else 0
+    more_ns = late_ns if late else 0
     return Span(k, from_ns - more_ns, max(stamp_ns, release_ns) + TRAIL_NS + more_ns, late)
 
 
@@ -49,8 +59,8 @@ class Chooser:
     """Every release that was served passes through it once, in order of k. Each draws a number; of those in
     time the ``most`` lowest stay: a sample of all so far, each as likely as any other. thin() makes room."""
 
-    def __init__(self, most: int = MOST_IN_TIME, seed: int = 0) -> None:
-        self._dice, self._most = random.Random(seed), most
+    def __init__(self, most: int = MOST_IN_TIME, seed: int = 0, late_ns: int = LATE_NS) -> None:
+        self._dice, self._most, self._late_ns = random.Random(seed), most, late_ns
         self._in_time: list[tuple[float, Span]] = []
         """A heap; the highest number, negated, first."""
         self._late: list[tuple[float, Span]] = []
@@ -70,7 +80,7 @@ class Chooser:
                 heapq.heappush(self._in_time, (-drawn, span))
             elif self._in_time and drawn < -self._in_time[0][0]:
                 heapq.heapreplace(self._in_time, (-drawn, span))
-            self.settled_ns = span.from_ns - (0 if span.late else LATE_NS)
+            self.settled_ns = span.from_ns - (0 if span.late else self._late_ns)
 
     def thin(self) -> None:
         """Half of those in time go, at random; where few are left (FEWEST_IN_TIME), half of the late ones."""

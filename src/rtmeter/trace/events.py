@@ -30,6 +30,16 @@ OPTIONAL = {
 }
 """What is lost with each; the others are of one architecture only."""
 
+GROUPS: dict[str, tuple[str, ...]] = {
+    "interrupts": ("irq/irq_handler_entry", "irq/irq_handler_exit", *VECTORS, *IPIS),
+    "softirqs": ("irq/softirq_entry", "irq/softirq_exit"),
+    "timers": ("timer/hrtimer_start", "timer/hrtimer_expire_entry", "timer/hrtimer_expire_exit"),
+    "system_calls": ("raw_syscalls/sys_enter", "raw_syscalls/sys_exit"),
+    "page_faults": ("exceptions/page_fault_user", "exceptions/page_fault_kernel"),
+    "new_threads": ("sched/sched_wakeup_new",),
+}
+"""Those that may be left out, by what a user calls them."""
+
 PROCESSOR = (*VECTORS, *IPIS, "exceptions/page_fault_user", "exceptions/page_fault_kernel")
 SOFTIRQS = ("HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU")
 EVERY = (*ALWAYS, *OPTIONAL, *PROCESSOR)

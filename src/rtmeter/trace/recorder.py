@@ -26,9 +26,10 @@ from rtmeter.explain.events import LOST, NO_VALUE, Trace, joined
 from rtmeter.host.affinity import keep_off
 from rtmeter.host.root import Root
 from rtmeter.host.threads import read_tasks
+from rtmeter.trace.choice import Choice
 from rtmeter.trace.chosen import Chooser, Span
 from rtmeter.trace.decode import MOST_ROWS, parts_of
-from rtmeter.trace.events import ALWAYS, EVERY, OPTIONAL
+from rtmeter.trace.events import ALWAYS, OPTIONAL
 from rtmeter.trace.formats import Format, format_of, page_form
 from rtmeter.trace.recorded import Recorded
 from rtmeter.trace.spool import MOST_BYTES, Pages, Spool, touching
@@ -80,10 +81,12 @@ class Recorder:
         measured_cpus: set[int],
         root: Root,
         releases: Callable[[], Iterable[Span]] | None = None,
+        choice: Choice = Choice(),  # noqa: B008
     ) -> None:
         self._instance, self._root, self._avoid = instance, root, measured_cpus
         self._folder, self._releases = folder, releases
-        self._chooser = Chooser() if releases else None
+        self._choice, self.most_bytes = choice, choice.most_bytes or self.most_bytes
+        self._chooser = Chooser(late_ns=choice.late_ns) if releases else None
         self._spool: Spool | None = None
         self._cpus: list[int] = []
         self._events = self._lost = self._bytes = 0
@@ -207,14 +210,15 @@ class Recorder:
     def tally(self) -> RecordingTally:
         """What became of it, in numbers, once parts() has ended."""
         here = {form.name for form in self._formats}
-        missing = tuple(event for event in OPTIONAL if event.rpartition("/")[2] not in here)
+        asked = (event for event in self._choice.events if event in OPTIONAL)
+        missing = tuple(event for event in asked if event.rpartition("/")[2] not in here)
         share = self._chooser.share if self._chooser else 1.0
         overrun = bool(self._chooser and self._spool and self._spool.overrun)
         cut = self._cut_ns is not None
         return RecordingTally(self._events, self._lost, self._bytes, missing, cut, self.kept, share, overrun)
 
     def _enabled(self) -> Iterator[Format]:
-        yield from self._enable(dict.fromkeys(EVERY, ""))
+        yield from self._enable(dict.fromkeys(self._choice.events, ""))
 
     def _enable(self, conditions: Mapping[str, str]) -> Iterator[Format]:
         """The events that this kernel has got, by name; those that do not meet the condition are left out."""

@@ -16,10 +16,11 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
+from rtmeter.model import TRACE_BYTES
 from rtmeter.statistics.quantities import Ints
 from rtmeter.trace.chosen import Chooser
 
-MOST_BYTES = 256 << 20
+MOST_BYTES = TRACE_BYTES
 """Of pages, of all CPUs together, ever."""
 
 PIECE_BYTES = 4 << 20
