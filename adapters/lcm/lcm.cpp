@@ -97,11 +97,11 @@ class Lcm final : public rtmeter::Adapter {
   }
 
   int spin(std::int64_t timeout_ns) override {
-    while (!dispatch(timeout_ns) && timeout_ns >= kForever) continue;
+    while (!dispatch(timeout_ns, 1) && timeout_ns >= kForever) continue;
     return 0;
   }
   int wait(std::int64_t timeout_ns) override {
-    dispatch(timeout_ns);
+    dispatch(timeout_ns, rtmeter::kBurst);
     return 0;
   }
   int spin_some() override { return wait(0); }
@@ -116,16 +116,17 @@ class Lcm final : public rtmeter::Adapter {
     return "rtmeter-" + std::string(run_.session) + "-" + topic;
   }
 
-  // Waits for a message, interrupt() or the timeout, and handles what is queued then, a message at a time.
-  // True if it was interrupted.
-  bool dispatch(std::int64_t timeout_ns) {
+  // Waits for a message, interrupt() or the timeout, and handles up to so many that are queued then. True if
+  // it was interrupted.
+  bool dispatch(std::int64_t timeout_ns, int most) {
     pollfd sources[2] = {{fd_, POLLIN, 0}, {wake_, POLLIN, 0}};
     const timespec left{timeout_ns / kS, timeout_ns % kS};
     if (ppoll(sources, 2, timeout_ns >= kForever ? nullptr : &left, nullptr) <= 0) return false;
     eventfd_t times = 0;
     const bool interrupted = (sources[1].revents & POLLIN) != 0 && eventfd_read(wake_, &times) == 0;
-    for (int n = 0; n < rtmeter::kBurst && (sources[0].revents & POLLIN) != 0; ++n) {
+    for (int n = 0; (sources[0].revents & POLLIN) != 0;) {
       lcm_handle(lcm_.get());
+      if (++n == most) break;
       sources[0].revents = 0;
       poll(sources, 1, 0);
     }
