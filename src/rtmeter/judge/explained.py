@@ -19,6 +19,7 @@ from rtmeter.results.cells import StoredCell
 from rtmeter.results.data import data_of
 from rtmeter.results.record import CellRecord
 from rtmeter.statistics.served import Served, served
+from rtmeter.trace.choice import Choice
 from rtmeter.trace.chosen import MOST_IN_TIME, Span, span_of
 from rtmeter.trace.table import FILE, open_trace
 
@@ -96,6 +97,7 @@ def _asked(
     """The late ones, those in time that they are compared with, and the release k."""
     drawn = np.array(sorted(random.Random(0).sample(range(in_time), min(in_time, MOST_IN_TIME))), np.int64)
     there = np.array(sorted(kept or ()), np.int64)
+    margin_ns = Choice.of(cell.record.recorded).late_ns
     seen = 0
     for one in _served(cell):
         is_late = one.lateness_ns > limit_ns
@@ -106,7 +108,7 @@ def _asked(
         rows = one.measured & (is_late | (one.k == k)) | compared
         times = (one.k, one.before_ns, one.release_ns, one.stamp_ns, is_late)
         for number, before, release, stamp, late in zip(*(c[rows].tolist() for c in times), strict=True):
-            span = span_of(number, before, release, stamp, late=late)
+            span = span_of(number, before, release, stamp, late=late, late_ns=margin_ns)
             yield Release(number, release, stamp, late), span
 
 

@@ -187,7 +187,13 @@ class CellRecord(RecordPart):
     @property
     def events_recorded(self) -> bool:
         """Whether the kernel's events were asked for, to be explained."""
-        return self.conditions is not None and bool(self.conditions["asked"].get("explain"))
+        return bool(self.recorded)
+
+    @property
+    def recorded(self) -> bool | Facts:
+        """What was asked of a recording of the kernel's events, where it is not all that is usual."""
+        asked: bool | Facts = self.conditions is not None and self.conditions["asked"].get("explain", False)
+        return asked
 
     @property
     def endured(self) -> Conditions | None:

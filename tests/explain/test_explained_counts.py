@@ -1,0 +1,97 @@
+"""What of a cell's releases is explained: counted, compared, and within what was kept of the events."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rtmeter.errors import RtmeterError
+from rtmeter.explain.causes import Release
+from rtmeter.explain.parts import explain_parts
+from rtmeter.judge.explained import explained
+from rtmeter.results import store
+from rtmeter.results.cells import StoredCell, find_cells
+from rtmeter.results.record import text_of
+from rtmeter.trace.chosen import span_of
+from rtmeter.trace.table import FILE, open_trace, write_trace
+from traced_cells import DEADLINE_NS, TRACED, write_traced
+
+LATE = [k for k in range(TRACED.samples) if k % 5 == 0]
+MS = 1_000_000
+
+
+def kept(cell: Path, releases: Sequence[int] | None) -> StoredCell:
+    """The cell, as if only these releases' surroundings had been kept."""
+    parts = list(open_trace(cell / FILE).parts())
+    write_trace(parts, cell / FILE, releases)
+    (stored,) = find_cells(cell)
+    return stored
+
+
+def test_late_releases_and_those_that_they_are_compared_with_are_counted(tmp_path: Path) -> None:
+    (cell,) = find_cells(write_traced(tmp_path / "cell", "thief"))
+    found = explained(cell)
+    in_time = TRACED.samples - len(LATE)
+    assert (found.late_after_ns, found.by_deadline) == (DEADLINE_NS, True)
+    assert (found.in_time, found.compared, found.unserved, found.unrecorded) == (in_time, in_time, 0, 0)
+    assert [each.release.k for each in found.found.releases if each.release.late] == LATE
+
+
+def test_of_what_was_kept_no_more_is_compared_and_the_rest_is_counted(tmp_path: Path) -> None:
+    found = explained(kept(write_traced(tmp_path / "cell", "thief"), [0, 5, 7, 8]))
+    assert (found.in_time, found.compared) == (TRACED.samples - len(LATE), 2)
+    assert found.unrecorded == len(LATE) - 2
+    asked_for = explained(kept(write_traced(tmp_path / "other", "thief"), [0, 5, 7, 8]), k=9)
+    assert asked_for.compared == 2 and 9 in {each.release.k for each in asked_for.found.releases}
+
+
+@pytest.mark.parametrize("asked", [True, {"margin_ns": 5 * MS}, {"margin_ns": 50 * MS}])
+def test_what_is_known_of_a_late_release_reaches_as_far_as_was_kept(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: bool | dict[str, int]
+) -> None:
+    cell = kept(write_traced(tmp_path / "cell", "thief"), [5, 7])
+    conditions = (cell.record.conditions or {}) | {"asked": {"explain": asked}}
+    conditions = {"effective": {}, "achieved": {}} | conditions
+    (cell.folder / store.CELL).write_text(
+        text_of(cell.record.changed(conditions=conditions)), encoding="utf-8"
+    )
+    (cell,) = find_cells(cell.folder)
+    given: list[Any] = []
+
+    def spy(parts: Any, releases: Sequence[Release], tid: int, spans: Any) -> Any:
+        given.extend(zip(releases, spans, strict=True))
+        return explain_parts(parts, releases, tid, spans)
+
+    monkeypatch.setattr("rtmeter.judge.explained.explain_parts", spy)
+    explained(cell)
+    margin_ns = asked["margin_ns"] if isinstance(asked, dict) else 20 * MS
+    late, (from_ns, to_ns) = next(pair for pair in given if pair[0].k == 5)
+    usual = span_of(5, late.release_ns - TRACED.period_ns, late.release_ns, late.stamp_ns, late=False)
+    assert (from_ns, to_ns) == (usual.from_ns - margin_ns, usual.to_ns + margin_ns)
+    in_time, (from_ns, to_ns) = next(pair for pair in given if pair[0].k == 7)
+    near = span_of(7, in_time.release_ns - TRACED.period_ns, in_time.release_ns, in_time.stamp_ns, late=False)
+    assert (from_ns, to_ns) == (near.from_ns, near.to_ns)
+
+
+def test_a_cell_of_two_threads_that_stamp_is_refused_by_its_folder(tmp_path: Path) -> None:
+    folder = write_traced(tmp_path / "cell", "thief")
+    (cell,) = find_cells(folder)
+    threads = [dict(one) | {"stamps": True} for one in cell.record.threads.client]
+    record = cell.record.changed(threads=cell.record.threads.model_copy(update={"client": threads * 2}))
+    (folder / store.CELL).write_text(text_of(record), encoding="utf-8")
+    (cell,) = find_cells(folder)
+    with pytest.raises(RtmeterError) as caught:
+        explained(cell)
+    assert caught.value.value == str(folder) and f"has {2 * len(threads)} threads" in caught.value.message
+
+
+def test_a_cell_without_events_is_refused_by_its_folder(tmp_path: Path) -> None:
+    folder = write_traced(tmp_path / "cell", "thief")
+    (folder / FILE).unlink()
+    (cell,) = find_cells(folder)
+    with pytest.raises(RtmeterError) as caught:
+        explained(cell)
+    assert (caught.value.field, caught.value.value) == ("cell", str(folder))
