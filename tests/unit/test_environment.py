@@ -92,3 +92,16 @@ def test_what_a_session_chose_by_itself_is_no_difference() -> None:
     )
     assert differences(by_itself, other) == differences(by_itself, asked) == differences(asked, other) == []
     assert [one.name for one in differences(asked, elsewhere)] == ["adapter_facts.domain"]
+
+
+def test_a_tracefs_instance_which_has_another_name_each_time_is_no_condition() -> None:
+    def traced(number: int, **more: Any) -> CellRecord:
+        made = {f"/sys/kernel/tracing/instances/rtmeter-{number}": "made"}
+        effective = {"settings": {"explain": made} | more, "load": None, "traffic": None}
+        return record_of(FACTS | {"conditions": {"asked": {"explain": True}, "effective": effective}})
+
+    assert differences(traced(1), traced(2)) == []
+    governor = {"governor": {"/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor": "performance"}}
+    (found,) = differences(traced(1), traced(2, **governor))
+    assert found.name == "conditions.effective.settings" and found.refusal is None
+    assert "governor" in found.b and "rtmeter-" not in found.b

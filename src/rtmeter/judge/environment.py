@@ -35,6 +35,9 @@ _UNTOLD = {
 _PASSING = {"boot_id", "time_namespace"}
 """Facts of a machine that are others after the next boot."""
 
+_OWN = {"explain"}
+"""Settings in effect that have another name each time: a tracefs instance."""
+
 _IDS = ("machine.machine_id", "server_machine.machine_id")
 """Which machine of a host name it is, where that is known."""
 
@@ -166,6 +169,9 @@ def _conditions(record: CellRecord) -> Iterator[tuple[str, Any]]:
     if "cpu_dma_latency" in effective:  # null: nobody holds it, which is known
         effective["cpu_dma_latency"] = "not held" if effective["cpu_dma_latency"] is None else "held at 0"
     sections |= {f"conditions.{name}": conditions.get(name) for name in ("asked", "effective")}
+    if made := sections["conditions.effective"]:
+        settings = {name: one for name, one in (made.get("settings") or {}).items() if name not in _OWN}
+        sections["conditions.effective"] = {**made, "settings": settings or None}
     for section, facts in sections.items():
         for key, value in (facts or {}).items():
             if f"{section}.{key}" not in _UNTOLD and key not in _PASSING:
