@@ -58,9 +58,11 @@ class Told:
     not_found: int = 0
 
 
-def until(holds: Callable[[], object], what: str) -> None:
+def until(holds: Callable[[], object], what: str, of: subprocess.Popen[bytes]) -> None:
     end = time.monotonic() + LIMIT_S
     while not holds():
+        if of.poll() is not None:
+            raise RuntimeError(f"{what}: {of.args} ended with exit code {of.returncode}")
         if time.monotonic() > end:
             raise RuntimeError(f"{what}: not within {LIMIT_S:g} s")
         time.sleep(0.05)
@@ -96,7 +98,7 @@ def of_cyclictest(options: tuple[str, ...], seconds: float, folder: Path) -> tup
     command = ["cyclictest", "--verbose", "--threads=1", f"--interval={PERIOD_NS // 1000}", *options]
     with started(command, folder / "own.txt") as process:
         tasks = Path(f"/proc/{process.pid}/task")
-        until(lambda: len(list(tasks.iterdir())) == 2, "cyclictest's thread")
+        until(lambda: len(list(tasks.iterdir())) == 2, "cyclictest's thread", process)
         [tid] = {int(path.name) for path in tasks.iterdir()} - {process.pid}
         time.sleep(SETTLES_S)
         cell = attached(process.pid, tid, seconds, folder)
@@ -116,8 +118,8 @@ def of_probe(adapter: str, seconds: float, folder: Path) -> tuple[StoredCell, Co
     asked = f"wakeup --adapter {adapter} --before {before} --period 1ms --duration 1h --warm-up 0s"
     command = ["rtmeter", "measure", *asked.split(), "--scheduling", "fifo:80", "--monitor", "0"]
     with started([*command, "--out", str(own)], folder / "own.txt") as front:
-        until(lambda: probe_of(front.pid), f"the probe of {adapter}")
-        until((folder / "own.partial" / store.CLIENT_LOG).exists, f"the log of {adapter}")
+        until(lambda: probe_of(front.pid), f"the probe of {adapter}", front)
+        until((folder / "own.partial" / store.CLIENT_LOG).exists, f"the log of {adapter}", front)
         time.sleep(SETTLES_S)
         probe = probe_of(front.pid)
         assert probe is not None
