@@ -92,6 +92,27 @@ def test_what_is_seen_is_what_the_log_holds(tmp_path: Path) -> None:
     assert seen.machine == machine
 
 
+@pytest.mark.parametrize(
+    ("log", "counted", "said"),
+    [
+        ("client", {"udp_buffer_drops": 9}, {"full receive buffers drop datagrams"}),
+        ("client", {"ip_reassembly_failures": 1}, {"packets lack fragments"}),
+        ("client", {"udp_buffer_drops": 0, "ip_reassembly_failures": 0}, set()),
+        ("wakeup", {"udp_buffer_drops": 9, "ip_reassembly_failures": 1}, set()),
+    ],
+)
+def test_what_the_kernel_drops_is_said_where_messages_are_lost(
+    tmp_path: Path, log: str, counted: dict[str, int], said: set[str]
+) -> None:
+    running = RunningCell(tmp_path)
+    (tmp_path / store.CLIENT_LOG).write_bytes((GOLDEN / f"{log}.rtlog").read_bytes())
+    (tmp_path / NOW).write_text(json.dumps(counted))
+    seen = running.look()
+    assert seen is not None and (seen.lost > 0) == (log == "client")
+    drops = {"full receive buffers drop datagrams", "packets lack fragments"}
+    assert drops & set(seen.doubts) == said
+
+
 def a_run(folder: Path) -> Path:
     """Cell a is stored, b is measured, c is to come."""
     run = folder / "robot" / "three" / "20261121T090000Z"

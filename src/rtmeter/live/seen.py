@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from rtmeter.conditions import drops
 from rtmeter.conditions.monitor import NOW
 from rtmeter.conditions.throttling import QUOTA, THERMAL
 from rtmeter.model import LOST, SERVED, SKIPPED, WARM_UP_FLAG
@@ -162,3 +163,7 @@ class RunningCell:
             yield "heat slows CPUs"
         if self._ends[LOST]:
             yield f"{self._ends[LOST]:,} lost"
+            if machine.get(drops.BUFFER):
+                yield "full receive buffers drop datagrams"
+            if machine.get(drops.FRAGMENTS):
+                yield "packets lack fragments"
