@@ -20,17 +20,21 @@ def main() -> None:
     parser.add_argument("--priority", type=int, default=80)
     parser.add_argument("--cpu", type=int, default=1)
     parser.add_argument("--pairs", type=int, default=60)
+    parser.add_argument("--events", help="which are recorded, as in events=interrupts+timers (all)")
     args = parser.parse_args()
     args.limit_s = 120 + 3 * args.samples * args.period_us / 1e6
 
+    how = ["--explain-with", f"events={args.events}"] if args.events else ["--explain"]
+
     pairs: list[tuple[dict[str, float], dict[str, float]]] = []
     for number in range(args.pairs):
-        seen = {on: wakeup_quantiles(args, BOUNDS, ["--explain"] * on) for on in (number % 2, 1 - number % 2)}
+        seen = {on: wakeup_quantiles(args, BOUNDS, how * on) for on in (number % 2, 1 - number % 2)}
         pairs.append((seen[1], seen[0]))
         print(f"\rpair {number + 1} of {args.pairs}", end="", flush=True)
 
     print(f"\n\n{machine_line()}")
-    print(f"fifo:{args.priority}, {args.period_us} us, CPU {args.cpu}, {args.samples:,} samples a run\n")
+    print(f"fifo:{args.priority}, {args.period_us} us, CPU {args.cpu}, {args.samples:,} samples a run")
+    print(f"events: {args.events or 'all'}\n")
     print("| quantile | recorded, us | not, us | ratio (95 % interval) | bound |")
     print("|---|---|---|---|---|")
     judged = {n: Ratio.of([(on[n], off[n]) for on, off in pairs], b) for n, b in BOUNDS.items()}
