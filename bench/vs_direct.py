@@ -27,6 +27,7 @@ from rtmeter.measure.probe.probes import find_probes
 
 MIDDLEWARES: dict[str, dict[str, str]] = {
     "fastdds": {"transport": "udp"},
+    "fastdds3": {"transport": "udp"},
     "iceoryx": {},
     "iceoryx2": {},
     "lcm": {},

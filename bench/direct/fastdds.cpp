@@ -1,5 +1,9 @@
-// The smallest round trip over Fast DDS: best effort, keep last 1, wait-sets, UDP over loopback.
+// The smallest round trip over Fast DDS, 2 or 3: best effort, keep last 1, wait-sets, UDP over loopback.
+#if RTMETER_FASTDDS == 3
+#include <fastdds/rtps/transport/UDPv4TransportDescriptor.hpp>
+#else
 #include <fastdds/rtps/transport/UDPv4TransportDescriptor.h>
+#endif
 #include <unistd.h>
 
 #include <fastdds/dds/core/condition/WaitSet.hpp>
@@ -19,6 +23,18 @@
 using namespace eprosima::fastdds::dds;
 using eprosima::fastdds::rtps::UDPv4TransportDescriptor;
 
+namespace {
+#if RTMETER_FASTDDS == 3
+void make_room(TopicDataType& type, std::uint32_t bytes) { type.max_serialized_type_size = bytes; }
+const auto kForever = c_TimeInfinite;
+const auto kOk = RETCODE_OK;
+#else
+void make_room(TopicDataType& type, std::uint32_t bytes) { type.m_typeSize = bytes; }
+const auto kForever = eprosima::fastrtps::c_TimeInfinite;
+const auto kOk = ReturnCode_t::RETCODE_OK;
+#endif
+}  // namespace
+
 int main(int argc, char** argv) {
   const direct::Plan plan = direct::plan(argc, argv);
   DomainParticipantQos qos;
@@ -29,7 +45,7 @@ int main(int argc, char** argv) {
   DomainParticipant* participant = DomainParticipantFactory::get_instance()->create_participant(84, qos);
 
   auto* plain = new rtmeter_dds::MessagePubSubType;
-  plain->m_typeSize = 64 + direct::kPayload;
+  make_room(*plain, 64 + direct::kPayload);
   TypeSupport type(plain);
   type.register_type(participant);
   Topic* ping = participant->create_topic("direct_ping", type.get_type_name(), TOPIC_QOS_DEFAULT);
@@ -53,12 +69,10 @@ int main(int argc, char** argv) {
   message.payload().resize(direct::kPayload);
   ConditionSeq ready;
   SampleInfo info;
-  const auto take = [&] {
-    return reader->take_next_sample(&received, &info) == ReturnCode_t::RETCODE_OK && info.valid_data;
-  };
+  const auto take = [&] { return reader->take_next_sample(&received, &info) == kOk && info.valid_data; };
   if (!plan.is_ping) {
     for (;;) {
-      wait.wait(ready, eprosima::fastrtps::c_TimeInfinite);
+      wait.wait(ready, kForever);
       while (take()) writer->write(&received);
     }
   }
@@ -73,7 +87,7 @@ int main(int argc, char** argv) {
   direct::Trips trips(plan);
   std::thread([&] {
     for (;;) {
-      wait.wait(ready, eprosima::fastrtps::c_TimeInfinite);
+      wait.wait(ready, kForever);
       while (take()) trips.came(received.number());
     }
   }).detach();
