@@ -53,6 +53,7 @@ class Told:
 
     apart_ns: list[Ints] = field(default_factory=list)
     runs: int = 0
+    failed: int = 0
     equal: int = 0
     unknown: int = 0
     not_found: int = 0
@@ -84,7 +85,9 @@ def started(command: list[str], out: Path) -> Iterator[subprocess.Popen[bytes]]:
 def attached(pid: int, tid: int, seconds: float, folder: Path) -> StoredCell:
     asked = f"--pid {pid} --thread {tid} --duration {seconds}s --warm-up 0s --period 1ms --judge latency"
     command = ["rtmeter", "attach", *asked.split(), "--out", str(folder / "attached")]
-    subprocess.run(command, check=True, capture_output=True, timeout=LIMIT_S + seconds)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=LIMIT_S + seconds)
+    if done.returncode != 0:
+        raise RuntimeError(done.stderr.strip())
     return StoredCell(folder / "attached", store.read_cell(folder / "attached"))
 
 
@@ -182,13 +185,19 @@ def main() -> None:
         name = list(programs)[number % len(programs)]
         print(f"\rrun {number + 1} of {args.runs}: {name:40}", end="", flush=True)
         with tempfile.TemporaryDirectory() as folder:
-            compare(found[name], *programs[name](Path(folder)), draw)
+            try:
+                compare(found[name], *programs[name](Path(folder)), draw)
+            except RuntimeError as error:
+                found[name].failed += 1
+                print(f"\n{name}: {error}")
     print(f"\n\n{machine_line()}, load average {os.getloadavg()[0]:.1f}")
     print(
         "| program | runs | equal | n | p50, us | p99 of the size, us | largest, us | unknown | not found |"
     )
     print("|---|---|---|---|---|---|---|---|---|")
     for name, told in found.items():
+        if told.failed:
+            print(f"| {name} | {told.failed} failed |" + " |" * 7)
         if told.runs:
             apart = np.concatenate(told.apart_ns)
             size = np.abs(apart)
