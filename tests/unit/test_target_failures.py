@@ -72,6 +72,18 @@ def test_a_link_that_is_cut_at_any_step_fails_the_cell_and_nothing_else(board: P
     assert not (board / "state" / "journal").exists()
 
 
+def test_why_a_probe_died_is_told_before_why_its_log_is_not_here(board: Path, tmp_path: Path) -> None:
+    text, command = (tmp_path / "ssh").read_text(), tmp_path / "ssh"
+    refused = '*"--config"* | *"test ! -e"*) echo "ssh: Connection refused" >&2; exit 255;;'
+    command.write_text(text.replace("exec unshare", f'case "$last" in {refused} esac\nexec unshare'))
+    record = ran(tmp_path / "cell")
+    assert record.status == "failed" and record.error is not None
+    died, _, its_log = record.error.message.partition("; its log: ")
+    assert died == "died in mid-run (exit code 255)" and "Connection refused" in its_log
+    folder = next((board / "tmp").iterdir())
+    assert str(record.error.remedy).startswith(f"its log stays there, in {folder}; start sshd there")
+
+
 def ran_in_vain(board: Path, folder: Path, words: str, remedy: str, **more: Any) -> None:
     """The cell fails, with these words and this remedy, and nothing stays there."""
     record = ran(folder, **more)

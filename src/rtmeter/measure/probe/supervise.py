@@ -238,13 +238,14 @@ class _Run:
         """Leaves nothing running. All are killed before one is waited for: it may need the other's CPU to
         end on."""
         processes = self._all()
+        died = {process: exit_error(process) for process in processes if process.exit_code is not None}
         for process in processes:
             process.kill()
         for process in processes:
             try:
                 process.close()
             except RtmeterError as error:  # its log could not be brought
-                self.failure = self.failure or error
+                self.failure = self.failure or _without_its_log(died.get(process), error)
 
     def _until_ready(self, process: ProbeProcess) -> None:
         limit = time.monotonic() + self._start_s
@@ -359,6 +360,14 @@ def _reported_error(process: ProbeProcess) -> RtmeterError | None:
 def _probe_error(process: ProbeProcess, message: str, field: str = "probe") -> RtmeterError:
     """What the front saw a probe do wrong."""
     return RtmeterError(message, field=field, value=process.probe.name, remedy=_STDERR_REMEDY)
+
+
+def _without_its_log(died: RtmeterError | None, error: RtmeterError) -> RtmeterError:
+    """Why a probe ended, if that is known, comes before why its log is not here."""
+    if died is None:
+        return error
+    died.message, died.remedy = f"{died.message}; its log: {error.message}", error.remedy
+    return died
 
 
 def exit_error(process: ProbeProcess) -> RtmeterError | None:
