@@ -17,7 +17,7 @@ from rtmeter.explain.events import KINDS, Event, Trace
 from rtmeter.host.root import Root
 from rtmeter.model import SERVED, SKIPPED, WARM_UP_FLAG
 from rtmeter.statistics.quantities import Ints
-from rtmeter.trace.choice import Choice
+from rtmeter.trace.choice import TraceChoice
 from rtmeter.trace.chosen import span_of
 from rtmeter.trace.events import GROUPS
 from rtmeter.trace.recorder import RecordingTally
@@ -80,7 +80,7 @@ def test_what_was_asked_of_it_goes_to_the_recorder_and_into_what_is_told(
     fake = Fake(RecordingTally(10, 0, 4096, (), True))
     monkeypatch.setattr(recording, "Recorder", lambda *words: (given.extend(words), fake)[1])
     groups = tuple(name for name in GROUPS if name not in ("system_calls", "page_faults"))
-    choice = Choice(groups, 512 << 20)
+    choice = TraceChoice(groups, 512 << 20)
     with Recording("/t/instances/x", tmp_path, set(), Root(), None, choice) as part:
         pass
     assert given[-1] is choice

@@ -15,7 +15,7 @@ from rtmeter.conditions.tracing import Mount
 from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
 from rtmeter.trace import recorder
-from rtmeter.trace.choice import Choice
+from rtmeter.trace.choice import TraceChoice
 from rtmeter.trace.events import ALWAYS, GROUPS
 from rtmeter.trace.recorder import Recorder
 from rtmeter.trace.spool import Spool
@@ -75,7 +75,7 @@ def tracefs(tmp_path: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def recording(tracefs: Path, folder: Path, choice: Choice = Choice()) -> Iterator[Recorder]:  # noqa: B008
+def recording(tracefs: Path, folder: Path, choice: TraceChoice = TraceChoice()) -> Iterator[Recorder]:  # noqa: B008
     instance = tracefs / "instances" / f"rtmeter-{os.getpid()}-0123456789ab"
     instance.mkdir()
     found = Recorder(str(instance), folder, set(), Root(), choice=choice)
@@ -111,7 +111,7 @@ def test_it_ends_whole_if_tracefs_is_taken_away_meanwhile(tracefs: Path, tmp_pat
 
 
 def test_what_is_left_out_is_not_switched_on_nor_missed(tracefs: Path, tmp_path: Path) -> None:
-    choice = Choice(tuple(name for name in GROUPS if name != "system_calls"), 32 << 20)
+    choice = TraceChoice(tuple(name for name in GROUPS if name != "system_calls"), 32 << 20)
     with recording(tracefs, tmp_path, choice) as found:
         instance = tracefs / "instances" / Path(found._instance).name
         switched = {event: (instance / "events" / event / "enable").read_text().strip() for event in ALWAYS}

@@ -11,7 +11,7 @@ from rtmeter.campaign.explain_option import EVENTS
 from rtmeter.campaign.rules import settle
 from rtmeter.cli.cell_options import as_flag, collect
 from rtmeter.errors import RtmeterError
-from rtmeter.trace.choice import Choice
+from rtmeter.trace.choice import TraceChoice
 from rtmeter.trace.events import ALWAYS, EVERY, GROUPS
 
 WAKEUP = {"measurement": "wakeup", "adapter": "posix"}
@@ -27,8 +27,8 @@ def asked(written: Any) -> Any:
 )
 def test_all_is_recorded_unless_it_is_said(written: Any) -> None:
     assert asked(written) is True
-    assert Choice.of(asked(written)) == Choice() == Choice.of(True)
-    assert Choice().events == EVERY and Choice().left_out == ()
+    assert TraceChoice.of(asked(written)) == TraceChoice() == TraceChoice.of(True)
+    assert TraceChoice().events == EVERY and TraceChoice().left_out == ()
 
 
 @pytest.mark.parametrize("written", [False, "no", None])
@@ -46,7 +46,7 @@ def test_off_is_off(written: Any) -> None:
 def test_room_margin_and_events_may_be_said(written: Any) -> None:
     wanted = {"events": ["interrupts", "timers"], "size_bytes": 1024 * MIB, "margin_ns": 50 * MS}
     assert asked(written) == wanted
-    choice = Choice.of(wanted)
+    choice = TraceChoice.of(wanted)
     assert (choice.most_bytes, choice.late_ns) == (1024 * MIB, 50 * MS)
     assert choice.left_out == ("softirqs", "system_calls", "page_faults", "new_threads")
 
@@ -54,7 +54,7 @@ def test_room_margin_and_events_may_be_said(written: Any) -> None:
 @pytest.mark.parametrize("group", GROUPS)
 def test_what_is_left_out_is_not_recorded_and_all_else_is(group: str) -> None:
     others = [name for name in GROUPS if name != group]
-    choice = Choice.of({"events": others})
+    choice = TraceChoice.of({"events": others})
     assert choice.left_out == (group,)
     assert set(choice.events) == set(EVERY) - set(GROUPS[group])
     assert choice.events[: len(ALWAYS)] == ALWAYS

@@ -17,7 +17,7 @@ from pydantic import (
 
 from rtmeter import values
 from rtmeter.campaign import option_types
-from rtmeter.campaign.explain_option import Recorded
+from rtmeter.campaign.explain_option import ExplainAsked
 from rtmeter.campaign.second_topic import SecondTopic
 from rtmeter.campaign.strain_options import LoadAsked, TrafficAsked
 from rtmeter.host import ssh
@@ -147,7 +147,7 @@ GROUPS: dict[str, type[BaseModel]] = {
     "traffic": TrafficAsked,
     "hosts": Hosts,
     "second_topic": SecondTopic,
-    "explain": Recorded,
+    "explain": ExplainAsked,
     "server_conditions": SystemSettings,
     "server_load": LoadAsked,
 }

@@ -28,7 +28,7 @@ def _parse_events(written: Any) -> tuple[str, ...]:
 Events = Annotated[tuple[str, ...], BeforeValidator(_parse_events), text(r"^[a-z_]+(\+[a-z_]+)*$")]
 
 
-class Recorded(BaseModel):
+class ExplainAsked(BaseModel):
     """What of the kernel's events is recorded. Times are nanoseconds, sizes bytes."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -85,7 +85,7 @@ def _unless_off(given: Any) -> Any:
 
 
 ExplainOption = Annotated[
-    Recorded | None, BeforeValidator(_unless_off, json_schema_input_type=bool | Recorded | str | None)
+    ExplainAsked | None, BeforeValidator(_unless_off, json_schema_input_type=bool | ExplainAsked | str | None)
 ]
 EXPLAIN = Field(
     description="Record the kernel's events meanwhile, for rtmeter explain; needs root.",

@@ -36,7 +36,7 @@ _PARTS = {
     "LoadAsked": "`load` and `server_load`, in the place of a word",
     "TrafficAsked": "`traffic`, in the place of a rate",
     "SecondTopic": "`second_topic`, in the place of a word",
-    "Recorded": "`explain`, in the place of `true`",
+    "ExplainAsked": "`explain`, in the place of `true`",
     "Hosts": "`hosts`",
 }
 """Which keys are mappings of further ones."""

@@ -41,7 +41,7 @@ from rtmeter.campaign.option_types import (
     Size,
 )
 from rtmeter.campaign.second_topic import SECOND_TOPIC, SecondTopicOption
-from rtmeter.campaign.strain_options import LOAD, TRAFFIC, LoadOption, TrafficOption
+from rtmeter.campaign.strain_options import LOAD, SERVER_LOAD, TRAFFIC, LoadOption, TrafficOption
 from rtmeter.model import HORIZON, MONITOR_NS, TWO_ENDS, Criticality, Measurement, Requirement
 
 MOST_RELEASES = 2**48
@@ -313,11 +313,7 @@ class CellOptions(BaseModel):
         _ROUNDTRIP,
         Field(description="System settings of the server's host (default: conditions).", exclude=True),
     ] = None
-    server_load: Annotated[
-        LoadOption | None,
-        _ROUNDTRIP,
-        Field(description="Load of the server's host (default: load).", examples=["idle"], exclude=True),
-    ] = None
+    server_load: Annotated[LoadOption | None, _ROUNDTRIP, SERVER_LOAD] = None
     monitor: Annotated[DurationOrZero, MONITOR] = MONITOR_NS
     strict: Annotated[
         bool, Field(description="Fail where a condition was not reached, instead of warning.", exclude=True)

@@ -151,6 +151,7 @@ LOAD = Field(
     examples=["cpu80"],
     exclude=True,
 )
+SERVER_LOAD = Field(description="Load of the server's host (default: load).", examples=["idle"], exclude=True)
 TRAFFIC = Field(
     description="Traffic by iperf3, both directions: a rate, or rate=40Mbit/s,to=IP,protocol=tcp.",
     examples=["40Mbit/s"],

@@ -16,7 +16,7 @@ from rtmeter.conditions.strain import measured_cpus, strain_of
 from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
 from rtmeter.model import LOCAL, Cell, Doubt
-from rtmeter.trace.choice import Choice
+from rtmeter.trace.choice import TraceChoice
 
 __all__ = ["NOT_JOINED", "ConditionPart", "Launchers", "Standing", "applied"]
 
@@ -110,7 +110,7 @@ def parts_of(cell: Cell, folder: Path, root: Root, *, real_time: bool) -> Iterat
     yield strain_of(cell, folder, root, real_time=real_time)
     if traced and settings is not None:
         deadline_ns = cell.requirement.deadline_ns if cell.requirement else None
-        choice = Choice.of(cell.conditions["explain"])
+        choice = TraceChoice.of(cell.conditions["explain"])
         yield Recording(settings.instance, folder, measured_cpus(cell), root, deadline_ns, choice)
 
 

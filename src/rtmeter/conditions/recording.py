@@ -20,7 +20,7 @@ from rtmeter.samples.meta import LogMeta
 from rtmeter.statistics import bins
 from rtmeter.statistics.quantities import Columns
 from rtmeter.statistics.served import served
-from rtmeter.trace.choice import Choice
+from rtmeter.trace.choice import TraceChoice
 from rtmeter.trace.chosen import Span, span_of
 from rtmeter.trace.events import GROUPS, OPTIONAL
 from rtmeter.trace.recorder import Recorder, RecordingTally
@@ -40,7 +40,7 @@ class Recording:
         cpus: set[int],
         root: Root,
         deadline_ns: int | None = None,
-        choice: Choice = Choice(),  # noqa: B008
+        choice: TraceChoice = TraceChoice(),  # noqa: B008
     ) -> None:
         """``deadline_ns``: what comes later is late; without one, the latest hundredth."""
         self._instance, self._folder, self._cpus, self._root = instance, folder, cpus, root

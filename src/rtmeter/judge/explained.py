@@ -19,7 +19,7 @@ from rtmeter.results.cells import StoredCell
 from rtmeter.results.data import data_of
 from rtmeter.results.record import CellRecord
 from rtmeter.statistics.served import Served, served
-from rtmeter.trace.choice import Choice
+from rtmeter.trace.choice import TraceChoice
 from rtmeter.trace.chosen import MOST_IN_TIME, Span, span_of
 from rtmeter.trace.table import FILE, open_trace
 
@@ -97,7 +97,7 @@ def _asked(
     """The late ones, those in time that they are compared with, and the release k."""
     drawn = np.array(sorted(random.Random(0).sample(range(in_time), min(in_time, MOST_IN_TIME))), np.int64)
     there = np.array(sorted(kept or ()), np.int64)
-    margin_ns = Choice.of(cell.record.recorded).late_ns
+    margin_ns = TraceChoice.of(cell.record.recorded).late_ns
     seen = 0
     for one in _served(cell):
         is_late = one.lateness_ns > limit_ns

@@ -11,7 +11,7 @@ from rtmeter.trace.events import EVERY, GROUPS
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class TraceChoice:
     """``groups`` of trace/events.py; ``most_bytes`` of pages, of all CPUs together (None: as the recorder has
     it); ``late_ns``, of a long run: what is kept on either side of a late release."""
 

@@ -26,7 +26,7 @@ from rtmeter.explain.events import LOST, NO_VALUE, Trace, joined
 from rtmeter.host.affinity import keep_off
 from rtmeter.host.root import Root
 from rtmeter.host.threads import read_tasks
-from rtmeter.trace.choice import Choice
+from rtmeter.trace.choice import TraceChoice
 from rtmeter.trace.chosen import Chooser, Span
 from rtmeter.trace.decode import MOST_ROWS, parts_of
 from rtmeter.trace.events import ALWAYS, OPTIONAL
@@ -81,7 +81,7 @@ class Recorder:
         measured_cpus: set[int],
         root: Root,
         releases: Callable[[], Iterable[Span]] | None = None,
-        choice: Choice = Choice(),  # noqa: B008
+        choice: TraceChoice = TraceChoice(),  # noqa: B008
     ) -> None:
         self._instance, self._root, self._avoid = instance, root, measured_cpus
         self._folder, self._releases = folder, releases
