@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -153,6 +154,19 @@ def test_a_wake_up_in_vain_within_the_call_is_the_same_sleep() -> None:
     assert (first.free_ns, second.release_ns, second.wake_ns, second.kind) == (1320, 9000, 9030, "poll")
 
 
+def test_a_timer_that_fired_on_another_cpu_leaves_unknown_what_woke_it() -> None:
+    program = Program()
+    program.enter(50, "poll")
+    program.arm(60, 5000)
+    program.leave(70)
+    program.fire(5005, 5000)
+    program.wake(5010, by=77, cpu=1)
+    program.come(5020)
+    program.back(5030)
+    program.sleep(5100, 9000, 9100)
+    assert [job.known for job in jobs(program)] == [False]
+
+
 @pytest.mark.parametrize("again", ["clock_nanosleep", "restart_syscall"])
 def test_a_sleep_that_a_stop_interrupts_goes_on_until_it_is_due(again: str) -> None:
     program = Program()
@@ -187,9 +201,9 @@ def test_a_signal_that_the_program_handles_releases_a_job() -> None:
     program.enter(2100, "rt_sigreturn")  # of its handler
     program.back(2110, "rt_sigreturn")
     program.sleep(2200, 9000, 9100)
-    assert [(job.kind, job.release_ns, job.wake_ns, job.free_ns) for job in jobs(program)] == [
-        ("message", 1000, 1100, 1220),
-        ("message", 2000, 2020, 2220),
+    assert [(job.kind, job.release_ns, job.wake_ns, job.free_ns, job.busy_ns) for job in jobs(program)] == [
+        ("message", 1000, 1100, 1220, 120),
+        ("message", 2000, 2020, 2220, 200),
     ]
 
 
@@ -227,6 +241,7 @@ def test_a_deadline_threads_yield_is_a_sleep_until_its_budget_is_there() -> None
         program.arm(at + 10, release, "dl_task_timer")
         program.leave(at + 20, RUNNABLE)
         program.fire(release + 5, release, "dl_task_timer", on=0)
+        program.fire(release + 20, release + 15, "dl_task_timer", on=0)  # another's
         program.come(release + 90)
         program.back(release + 100)
         at = release + 400
@@ -262,10 +277,11 @@ def test_jobs_of_which_events_were_lost_are_unknown_and_never_in_time(
 ) -> None:
     program = periodic([MS, 2 * MS, 3 * MS, 4 * MS, 5 * MS])
     program.lose(lost_at, cpu)
-    found = [(row[0], row[5]) for row in rows(program)]
-    assert [release for release, status in found if status == LOST] == unknown
+    found = rows(program)
+    assert [row[0] for row in found if row[5] == LOST] == unknown
     known = [release for release in (MS, 2 * MS, 3 * MS, 4 * MS, 5 * MS) if release not in unknown]
-    assert [release for release, status in found if status == SERVED] == known
+    assert [row[0] for row in found if row[5] == SERVED] == known
+    assert {row[4] for before, row in pairwise(found) if before[5] == LOST} == {-1}, "since when is not known"
 
 
 def test_releases_within_a_gap_of_events_are_unknown_one_by_one() -> None:

@@ -45,6 +45,7 @@ TRACES = {
     "skips": loop([release for release in EVEN if release % (7 * MS)]),
     "another_period": loop(EVEN + [100 * MS + 3 * k * MS for k in range(1, 41)]),
     "relative": loop([MS + k * (MS + 400) for k in range(100)], "nanosleep"),
+    "relative_lost": loop([MS + k * (MS + 400) for k in range(100)], "nanosleep", (20 * MS + 200,)),
     "messages": loop(EVEN[:3], "nanosleep"),
     "lost": loop(EVEN, lost_at=(20 * MS + 200, 60 * MS - 200, 60 * MS + 150)),
 }

@@ -10,7 +10,19 @@ from scheduler import Scheduler
 from simulated import COLUMNS
 
 from rtmeter.explain.causes import Release, explain
-from rtmeter.explain.events import FAULT, IRQ_IN, IRQ_OUT, SWITCH, SYS_IN, TIMER_FIRED, WAKING, Event, Trace
+from rtmeter.explain.events import (
+    FAULT,
+    IRQ_IN,
+    IRQ_OUT,
+    LOST,
+    SWITCH,
+    SYS_IN,
+    TIMER_ARMED,
+    TIMER_FIRED,
+    WAKING,
+    Event,
+    Trace,
+)
 from rtmeter.explain.events import RUNNABLE as LEFT
 from rtmeter.explain.parts import explain_parts
 from rtmeter.explain.scripted import read_events
@@ -72,3 +84,43 @@ def test_what_lies_outside_of_what_was_kept_is_unknown() -> None:
     assert found.releases[0].segments[0].key == UNKNOWN
     late = explain_parts([trace], [release], 10, [(900, 1250)]).releases[0].segments
     assert late[-2].key == waited, "names are known from before"
+
+
+def test_a_part_goes_on_from_what_was_armed_and_what_was_lost_before_it() -> None:
+    """T (10) is woken by a timer whose firing does not say when it was due; or is on a CPU, whoever was there
+    since the loss."""
+    armed = [
+        Event(100, 0, SWITCH, 0, 10, LEFT, 80, "T"),
+        Event(150, 0, TIMER_ARMED, 10, 10, value=900),
+        Event(200, 0, SWITCH, 10, 0, 2, 120, "idle"),
+        Event(1000, 0, IRQ_IN, 0, name="timer"),
+        Event(1010, 0, TIMER_FIRED, 0, 10),
+        Event(1020, 0, WAKING, 0, 10, 0, 80, "T"),
+        Event(1030, 0, IRQ_OUT, 0, name="timer"),
+        Event(1040, 0, SWITCH, 0, 10, LEFT, 80, "T"),
+    ]
+    lost = [
+        Event(100, 0, SWITCH, 0, 10, LEFT, 80, "T"),
+        Event(300, 0, LOST, -1, value=5),
+        Event(400, 1, SYS_IN, 20, name="read"),
+        Event(1000, 0, SWITCH, 30, 10, LEFT, 80, "T"),
+    ]
+    release = Release(0, 850, 1100, True)
+    for rows, first in ((armed, Key("armed_later")), (lost, UNKNOWN)):
+        trace = Trace(rows)
+        found = explain_parts([trace.taken(slice(0, 3)), trace.taken(slice(3, None))], [release], 10)
+        assert found == explain(trace, [release], 10, paths=True)
+        assert found.releases[0].segments[0].key == first
+
+
+def test_between_what_was_kept_a_thread_gets_another_name() -> None:
+    rows = [
+        Event(100, 0, SWITCH, 20, 10, LEFT, 80, "T"),
+        Event(2000, 1, WAKING, 5, 20, 0, 120, "renamed"),
+        Event(4900, 0, WAKING, 20, 10, 0, 80, "T"),
+        Event(5000, 0, SWITCH, 20, 10, LEFT, 80, "T"),
+        Event(7000, 1, SYS_IN, 5, name="read"),
+    ]
+    releases = [Release(0, 90, 110, True), Release(1, 4950, 5100, True)]
+    found = explain_parts([Trace(rows)], releases, 10, [(50, 150), (4000, 6000)])
+    assert found.releases[1].segments[0].key == Key("displaced", "renamed", "below")

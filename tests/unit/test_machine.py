@@ -198,6 +198,25 @@ def test_what_is_planted_is_found_and_nothing_else(
     assert finding.source
 
 
+ZOMBIE = {name: text.replace(" S ", " Z ") for name, text in task(700, "editor", last_cpu=1).items()}
+TRACING_OFF = {"/sys/kernel/tracing/tracing_on": "0"}
+JUST_RIGHT: list[tuple[str, dict[str, str | None], Intent]] = [
+    ("cpu_shared", {**ZOMBIE}, CYCLIC),
+    ("rtprio_limit", {"/proc/self/limits": "Max locked memory unlimited\nMax realtime priority 80"}, CYCLIC),
+    ("network_irq_priority", {**task(22, "irq/37-eth0", "fifo", 80, kernel=True, allowed="0")}, ROUNDTRIP),
+    ("tracer_on", {**TRACING_OFF, "/sys/kernel/tracing/current_tracer": "function"}, CYCLIC),
+    ("trace_events_on", {**TRACING_OFF, "/sys/kernel/tracing/set_event": "sched:sched_switch"}, CYCLIC),
+]
+
+
+@pytest.mark.parametrize(("name", "files", "intent"), JUST_RIGHT)
+def test_what_is_just_right_is_not_found(
+    machine: PlantedMachine, name: str, files: dict[str, str | None], intent: Intent
+) -> None:
+    machine.plant(files)
+    assert name not in machine.findings(intent)
+
+
 @pytest.mark.parametrize(("names", "files"), UNREADABLE)
 def test_what_cannot_be_read_is_unknown(machine: PlantedMachine, names: str, files: list[str]) -> None:
     found = _new(machine, dict.fromkeys(files), CYCLIC)
