@@ -8,7 +8,7 @@ import os
 import random
 import signal
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -162,6 +162,33 @@ def test_clocks_that_cannot_be_right_and_one_machine_id_of_two_rigs(tmp_path: Pa
     cells, flaws = check(archive)
     assert cells == 2 and [flaw.kind for flaw in flaws] == ["doubt"] * 3
     assert "rigs share one machine id" in flaws[0].message and "its clock was wrong" in flaws[1].message
+
+
+@pytest.mark.parametrize(("begins_s", "doubted"), [(30, True), (60, False), (-60, False)])
+def test_a_machine_that_ran_twice_at_once_is_doubted(tmp_path: Path, begins_s: int, doubted: bool) -> None:
+    """Under one name: a clone that has its original's."""
+    archive = archive_at(tmp_path / "archive")
+    archive.make()
+    for number, second in enumerate((100, 100 + begins_s)):
+        begin = FIRST + timedelta(seconds=second)
+        about = {"hostname": "robot", "machine_id": "ab" * 16, "boot_id": str(number)}
+        about |= {"started": begin, "ended": begin + timedelta(seconds=60)}
+        add_rows(archive, {str(number): rows(number, [1, 2], **about)})
+    assert ["rigs share one machine id" in flaw.message for flaw in check(archive)[1]] == [True] * doubted
+
+
+def test_a_cell_that_says_no_time_is_added_once(tmp_path: Path) -> None:
+    archive = archive_at(tmp_path / "archive")
+    archive.make()
+    found = {one.cell["cell"]: one for one in (rows(1, [1, 2], started=None), rows(2, [3, 4]))}
+    assert [add_rows(archive, found), add_rows(archive, found)] == [2, 0]
+    assert check(archive) == (2, [])
+
+
+def test_a_label_is_given_once(capsys: pytest.CaptureFixture[str]) -> None:
+    twice = ["--label", "site=a", "--label", "site=b"]
+    assert cli.invoke(["archive", "add", "nowhere", *twice]) == 1
+    assert "--label" in (said := capsys.readouterr().err) and "is given twice" in said
 
 
 @pytest.mark.parametrize("label", ["site", "=x", "a b=c", "site="])

@@ -7,22 +7,24 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import duckdb
 import numpy as np
 import pyarrow as pa
 import pytest
-from archives import cells_in, files_of, rows
+from archives import cells_in, files_of, rows, write_cells
 
 from rtmeter import cli
-from rtmeter.archive.add import add_rows
+from rtmeter.archive.add import add, add_rows
 from rtmeter.archive.check import _extremes, check
 from rtmeter.archive.engine import answering
 from rtmeter.archive.groups import GroupsAsked, merged
 from rtmeter.archive.schema import SCHEMAS, VERSION
 from rtmeter.archive.tables import archive_at
-from rtmeter.statistics.fixed_bins import bin_numbers
+from rtmeter.results.cells import find_cells
+from rtmeter.statistics.fixed_bins import Binned, bin_numbers
 
 
 @pytest.fixture(scope="module")
@@ -145,6 +147,33 @@ def test_a_cell_that_is_there_twice_is_seen(place: Path) -> None:
     archive.append("cells", archive.table("cells").to_pyarrow_table())
     messages = [flaw.message for flaw in check(archive)[1]]
     assert sum("is there more than once" in message for message in messages) == 4
+
+
+def test_a_cell_with_two_distributions_or_none_is_seen(place: Path) -> None:
+    archive = archive_at(str(place))
+    archive.append("distributions", archive.table("distributions").to_pyarrow_table())
+    for _ in range(2):
+        messages = [flaw.message for flaw in check(archive)[1]]
+        assert sum("has no distribution, or several" in message for message in messages) == 4
+        archive.table("distributions").delete()
+
+
+def test_a_bin_of_nothing_is_seen(tmp_path: Path) -> None:
+    archive = archive_at(tmp_path / "archive")
+    archive.make()
+    bins = Binned(np.array([1, 2, 3]), np.array([1, 0, 1]), 0)
+    add_rows(archive, {"x": replace(rows(1, [1, 3], bins=3), binned=bins)})
+    assert ["has bins that do not add up" in flaw.message for flaw in check(archive)[1]] == [True]
+
+
+@pytest.mark.parametrize("column", ["n", "max_ns"])
+def test_blocks_that_do_not_agree_with_their_cell_are_seen(tmp_path: Path, column: str) -> None:
+    write_cells(tmp_path / "results", rigs=1, days=1, samples=200)
+    archive = archive_at(tmp_path / "archive")
+    add(archive, find_cells(tmp_path / "results"))
+    assert check(archive) == (1, [])
+    archive.table("maxima").update(updates={column: f"{column} + 1"})
+    assert ["has blocks that do not add up" in flaw.message for flaw in check(archive)[1]] == [True]
 
 
 def test_what_a_killed_writer_left_is_seen_by_nobody(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

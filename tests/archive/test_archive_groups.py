@@ -94,6 +94,30 @@ def test_what_is_asked_for_is_all_that_is_merged(archive: Archive) -> None:
     assert all_of_it.distribution.n == sum(len(samples_of(number)) for number in range(24))
 
 
+UNJUDGED = [
+    ({}, 2000, None),
+    ({"refused": "clusters"}, 2000, "of 1 runs no bound holds"),
+    ({"outcome": "error"}, 1000, "1 cells could not be judged"),
+    ({"n": None}, 1000, "1 cells could not be judged"),
+]
+
+
+@pytest.mark.parametrize(("changes", "n", "left"), UNJUDGED)
+def test_no_group_passes_with_a_cell_that_is_not_judged(
+    tmp_path: Path, changes: dict[str, object], n: int, left: str | None
+) -> None:
+    made = archive_at(tmp_path / "archive")
+    made.make()
+    judged = {"outcome": "pass", "misses": 0, "design_effect": 1.0, **JUDGED}
+    for number, more in enumerate(({}, changes)):
+        add_rows(made, {str(number): rows(number, [1] * 1000, **(judged | more))})
+    with answering(made) as backend:
+        (group,) = merged(backend, GroupsAsked())
+    assert group.verdict is not None and group.verdict.n == n
+    assert group.verdict.outcome == ("pass" if left is None else "inconclusive")
+    assert left is None or left in group.verdict.reason
+
+
 @pytest.mark.full_only("Spark, which takes half a minute to start")
 @pytest.mark.skipif(not SPARK, reason="needs PySpark and Java")
 def test_spark_finds_the_same_to_the_last_count(archive: Archive) -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -107,6 +109,61 @@ def test_names_from_a_rig_are_text_in_the_page(tmp_path: Path) -> None:
     assert cli.invoke(["site", "--archive", made.url, "-o", str(tmp_path / "site")]) == 0
     page = (tmp_path / "site/index.html").read_text()
     assert "<script" not in page and page.count("&lt;script&gt;window.hacked") >= 3
+
+
+def of_one_rig(
+    folder: Path, levels: Sequence[int], facts: Callable[[int], dict[str, Any]] = lambda _: {}
+) -> Archive:
+    """A cell a day, at these levels."""
+    made = archive_at(folder / "archive")
+    made.make()
+    random, group = np.random.default_rng(3), {}
+    for day, level in enumerate(levels):
+        at = FIRST + timedelta(days=day)
+        about = {
+            "rig": "rig",
+            "campaign": "nightly",
+            "name": "loop",
+            "adapter": "posix",
+            "quantity": "latency",
+        }
+        about |= {"measured": at, "started": at, "p99_9_ns": round(level * float(random.normal(1, 0.01)))}
+        one = rows(day, [1, 2, 3], **(about | facts(day)))
+        group[one.cell["cell"]] = one
+    add_rows(made, group)
+    return made
+
+
+def test_a_change_is_from_the_level_just_before_it(tmp_path: Path) -> None:
+    made = of_one_rig(tmp_path, [100_000] * 20 + [300_000] * 20 + [200_000] * 20)
+    with answering(made) as backend:
+        (change,) = trend(backend, GroupsAsked()).changes
+    assert change.before_ns == pytest.approx(300_000, rel=0.02) and not change.rose
+
+
+def test_of_many_cells_the_latest_are_looked_at(tmp_path: Path) -> None:
+    made = of_one_rig(tmp_path, [100_000] * 45 + [200_000] * 15)
+    with answering(made) as backend:
+        (change,) = trend(backend, GroupsAsked(), latest=30).changes
+    assert change.rose
+
+
+def test_settings_and_labels_are_among_what_changed(tmp_path: Path) -> None:
+    def facts(day: int) -> dict[str, Any]:
+        return {"settings": f'{{"cpus": [{1 + day // 20}]}}', "labels": [("site", "ns"[day // 20])]}
+
+    with answering(of_one_rig(tmp_path, [100_000] * 20 + [200_000] * 20, facts)) as backend:
+        (change,) = trend(backend, GroupsAsked()).changes
+    assert change.facts == (("label site", "n", "s"), ("setting cpus", "[1]", "[2]"))
+
+
+def test_cells_that_measured_nothing_lost_nothing(tmp_path: Path) -> None:
+    def facts(day: int) -> dict[str, Any]:
+        return {"n": None, "p99_9_ns": None} if day >= 30 else {}
+
+    with answering(of_one_rig(tmp_path, [100_000] * 60, facts)) as backend:
+        found = trend(backend, GroupsAsked())
+    assert (found.series, found.changes) == (1, ())
 
 
 def test_a_condition_that_comes_and_goes_changed_nothing() -> None:

@@ -199,11 +199,16 @@ def test_what_is_planted_is_found_and_nothing_else(
 
 
 ZOMBIE = {name: text.replace(" S ", " Z ") for name, text in task(700, "editor", last_cpu=1).items()}
+LITTLE = {"/proc/self/limits": "Max locked memory 65536\nMax realtime priority 50"}
+MAY = "CapEff:\t{:016x}\nCpus_allowed_list:\t0-1"
 TRACING_OFF = {"/sys/kernel/tracing/tracing_on": "0"}
 JUST_RIGHT: list[tuple[str, dict[str, str | None], Intent]] = [
     ("cpu_shared", {**ZOMBIE}, CYCLIC),
     ("rtprio_limit", {"/proc/self/limits": "Max locked memory unlimited\nMax realtime priority 80"}, CYCLIC),
     ("network_irq_priority", {**task(22, "irq/37-eth0", "fifo", 80, kernel=True, allowed="0")}, ROUNDTRIP),
+    ("rtprio_limit", {**LITTLE, "/proc/self/status": MAY.format(1 << 23)}, CYCLIC),  # CAP_SYS_NICE
+    ("memlock_limit", {**LITTLE, "/proc/self/status": MAY.format(1 << 14)}, CYCLIC),  # CAP_IPC_LOCK
+    ("efi_runtime", {**_config(EFI_DISABLE_RUNTIME="n"), "/proc/cmdline": "nohz=off efi=noruntime"}, CYCLIC),
     ("tracer_on", {**TRACING_OFF, "/sys/kernel/tracing/current_tracer": "function"}, CYCLIC),
     ("trace_events_on", {**TRACING_OFF, "/sys/kernel/tracing/set_event": "sched:sched_switch"}, CYCLIC),
 ]

@@ -223,6 +223,11 @@ def test_children_of_this_process_are_its_own() -> None:
         ({"steal": 0.04, "others": 0.06}, None),
         ({}, None),
         ({"steal": 0.0, "others": 0.11}, "others took 11% of the CPUs"),
+        ({"steal": 0.11}, "the hypervisor took 11% of the CPUs"),
+        (
+            {"steal": 0.04, "others": 0.07},
+            "others took 7% of the CPUs and the hypervisor took 4% of the CPUs",
+        ),
         ({"others": 0.64, "seconds": 0.02}, None),
         (
             {"others": 0.64, "others_unnamed": 0.64, "seconds": 0.5},
@@ -306,6 +311,8 @@ def test_what_the_machine_did_meanwhile_in_words() -> None:
         "CPUs at 1.9 to 2.9 GHz",
         "66 to 71 °C",
     ]
+    one = condition_words.meanwhile({"achieved": {"machine": {"others": 0.01, "steal": 0.0099}}})
+    assert one == ["others took 1% of the CPUs"], "a hundredth is worth a word"
     short = {"achieved": {"machine": machine | {"busy": 0.43, "seconds": 0.02}}}
     assert condition_words.meanwhile(short) == [], "ticks of 10 ms tell nothing of 20"
     assert condition_words.in_words({"asked": {}} | short) == []
