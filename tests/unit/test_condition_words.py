@@ -38,6 +38,16 @@ def test_what_was_asked_stands_beside_what_came_of_it() -> None:
     ]
 
 
+def test_settings_that_were_left_out_together_each_say_so() -> None:
+    settings = {"unavailable": "leave_out", "isolate": [1], "stray_tasks": "move", "governor": "performance"}
+    left_out = {"isolate, stray_tasks": "no cpusets are mounted"}
+    assert in_words({"asked": {"settings": settings}, "left_out": left_out}) == [
+        "isolate 1 (left out: not to be had)",
+        "stray_tasks move (left out: not to be had)",
+        "governor performance",
+    ]
+
+
 def test_loss_that_is_not_known_is_said() -> None:
     carried = {"rate": 980_000.0, "lost_ratio": None, "seen_by": "sender"}
     asked = {"traffic": {"rate": 1_000_000, "reverse_rate": 0, "protocol": "udp"}}

@@ -42,11 +42,14 @@ PSI = "some avg10=0.00 avg60=0.00 total=2500000\nfull avg10=0.00 avg60=0.00 tota
 
 
 def plant(folder: Path, **files: str) -> Root:
-    """A machine with these files in /proc; ``__`` in a name is a folder's border."""
+    """A machine with these files in /proc; ``__`` in a name is a folder's border. Who reads meanwhile has a
+    file as it was before, or as it is now."""
     for name, text in files.items():
         path = folder / "proc" / name.replace("__", "/")
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
+        new = path.with_name(f"{path.name}.new")
+        new.write_text(text)
+        new.replace(path)
     return Root(folder)
 
 
@@ -166,11 +169,13 @@ def test_rows_and_means_add_up(tmp_path: Path) -> None:
     monitored.start()
     until(lambda: monitored.least("load_workers") == 3)
     plant(tmp_path, vmstat="pgfault 1500\npgmajfault 9", stat=STAT.replace("running 5", "running 9"))
+    plant(tmp_path, pressure__cpu=PSI.replace("total=2500000", "total=999999999999"))
     monitored.stop()
     rows = pq.read_table(tmp_path / FILE).to_pylist()
     achieved = monitored.achieved()
     assert [row["load_workers"] for row in rows[:3]] == [4, 3, None][: len(rows)]
     assert sum(row["faults"] for row in rows) == 500
+    assert {row["psi_cpu_some"] for row in rows} == {0.0, 1.0}, "a share of the time between"
     seconds = sum(row["interval_ns"] for row in rows) / 1e9
     assert seconds == pytest.approx(achieved["seconds"], abs=0.001)
     assert achieved["faults_per_s"] == pytest.approx(500 / seconds, abs=0.1)
@@ -242,6 +247,20 @@ def test_a_full_disk_is_a_doubt(tmp_path: Path) -> None:
     monitored.stop()
     assert [doubt.type for doubt in monitored.doubts()] == ["monitor_incomplete"]
     assert monitored.achieved()["busy"] == 0
+
+
+def test_a_machine_that_is_lost_meanwhile_is_a_doubt(tmp_path: Path) -> None:
+    looks = count()
+
+    def read(_: Iterable[str]) -> Mapping[str, str]:
+        if next(looks) > 1:
+            raise ConnectionLostError("the connection is lost")
+        return {}
+
+    monitored = Monitor(tmp_path, read, 0, set())
+    monitored.start()
+    monitored.stop()
+    assert ["the connection is lost" in doubt.message for doubt in monitored.doubts()] == [True]
 
 
 def test_a_cpu_that_comes_later_is_no_error(tmp_path: Path) -> None:

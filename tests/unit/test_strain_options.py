@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -104,6 +105,33 @@ def test_each_doubt_of_a_level_has_a_remedy_of_its_own() -> None:
     assert len(set(hints)) == len(shares) and "less" not in "".join(hints)
 
 
+def over(load: dict[str, Any], elapsed_s: float, took_s: float, *metrics: dict[str, Any]) -> Load:
+    """A load that has ended: how long it was, what processor time it took, and what stress-ng says it did."""
+    made = Load(load, Path("nowhere"))
+    made._started, made._ended = (7.0, 1.0), (7.0 + elapsed_s, 1.0 + took_s)
+    made._report = {"metrics": list(metrics)}
+    return made
+
+
+def test_what_came_of_a_load_is_of_its_own_cpus() -> None:
+    monitored = {"seconds": 10.0, "busy_cpus": {"0": 1.0, "1": 0.5, "2": 0.7}}
+    load = over({"cpu": 0, "cpus": [1, 2]}, 10.0, 11.0)
+    achieved = load.achieved(monitored)
+    assert (achieved["level"], achieved["busy"], achieved["own"]) == (1.0, 0.6, 0.55)
+    assert [doubt.type for doubt in load.doubts(monitored, None)] == ["load_not_reached"]
+    assert over({"cpu": 0, "cpus": [1, 2]}, 0.99, 1.0).own_share is None, "ticks tell no level"
+
+
+def test_workers_that_end_or_do_nothing_are_doubted() -> None:
+    did = {"stressor": "cpu", "bogo-ops": 5}, {"stressor": "io", "bogo-ops": 0}
+    load = over({"cpu": 1, "io": 1, "cpus": [0]}, 10.0, 10.0, *did)
+    monitored = {"seconds": 10.0, "busy_cpus": {"0": 1.0}}
+    fewer, idle = load.doubts(monitored, 1)
+    assert fewer.type == idle.type == "load_not_reached"
+    assert "only 1 of 2 workers" in fewer.message and "workers io did nothing" in idle.message
+    assert list(load.doubts(monitored, 2)) == [idle]
+
+
 @pytest.mark.parametrize(
     ("carried", "died", "types"),
     [
@@ -118,6 +146,16 @@ def test_each_doubt_of_a_level_has_a_remedy_of_its_own() -> None:
 def test_a_rate_is_reached_or_doubted(carried: CarriedTraffic, died: str | None, types: list[str]) -> None:
     flow = Flow(10_000_000, "udp", "192.0.2.1")
     assert [doubt.type for doubt in stream_doubts("forward", flow, carried, died)] == types
+
+
+def test_traffic_that_ends_is_told_at_once_and_what_was_not_reached_at_the_end() -> None:
+    traffic, flow = Traffic({}, 1.0), Flow(10_000_000, "tcp", "192.0.2.1")
+    ends = {"forward": "killed by SIGKILL", "reverse": None}
+    traffic._streams = {
+        name: SimpleNamespace(flow=flow, carried=CarriedTraffic(), died=died) for name, died in ends.items()
+    }
+    assert [doubt.type for doubt in traffic.deaths()] == ["traffic_died"]
+    assert [doubt.type for doubt in traffic.doubts()] == ["traffic_died", "traffic_not_reached"]
 
 
 def test_traffic_flows_both_ways_unless_said() -> None:
