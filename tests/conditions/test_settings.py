@@ -190,6 +190,9 @@ def test_probes_start_in_the_groups_and_a_server_elsewhere_does_not(tmp_path: Pa
         assert [script.index(file) for file in joined] == sorted(script.index(file) for file in joined)
         assert standing.launcher((1, 2)) == [shell, option, script]
         assert standing.launcher((0, 2)) == []
+    with settings(kernel, isolate="1", stray_tasks="move") as standing:
+        script = standing.launcher(None)[2]
+        assert f"{CPUSET}/rtmeter/" in script and "housekeeping" not in script, "that is of the others"
     with settings(kernel, timer_migration="off") as standing:
         assert standing.launcher(None) == []
 

@@ -265,10 +265,14 @@ def test_a_group_of_that_name_is_not_taken_over(tmp_path: Path) -> None:
     assert "rmdir" in str(error.remedy)
 
 
-def test_nothing_is_changed_where_no_journal_can_be_written(tmp_path: Path, state_folder: Path) -> None:
+@pytest.mark.parametrize("more", [{}, {"unavailable": "leave_out"}])
+def test_nothing_is_changed_where_no_journal_can_be_written(
+    tmp_path: Path, state_folder: Path, more: dict[str, str]
+) -> None:
+    """Where settings may be left out, too: it is none of them that cannot be had."""
     state_folder.write_text("a file, no folder")
     kernel = planted(tmp_path / "root")
-    error = refused(kernel, timer_migration="off")
+    error = refused(kernel, timer_migration="off", **more)
     assert (error.field, kernel.changes) == ("journal", [])
     assert "nothing is changed" in error.message
 
@@ -305,3 +309,25 @@ def test_an_error_says_what_of_the_settings_before_it_could_not_be_undone(tmp_pa
         Settings(asked, kernel),
     ):
         pass
+
+
+def test_what_was_left_out_and_could_not_be_undone_stays_in_the_journal(
+    tmp_path: Path, state_folder: Path
+) -> None:
+    first, second = (f"/sys/devices/system/cpu/cpufreq/policy{n}/scaling_governor" for n in (0, 2))
+
+    class Stubborn(PlantedKernel):
+        def write(self, name: str, text: str) -> None:
+            if name == first and name in self.changes:
+                raise OSError(errno.EPERM, "Operation not permitted")
+            super().write(name, text)
+
+    kernel = Stubborn(planted(tmp_path / "root").path, refused={second: errno.EPERM})
+    asked = SystemSettings.model_validate({"governor": "performance", "unavailable": "leave_out"})
+    with Settings(asked, kernel) as standing:
+        pass
+    left_out, stays = standing.doubts()
+    assert (left_out.type, stays.type) == ("setting_left_out", "setting_not_put_back")
+    assert f"{first}: could not be put back to 'powersave'" in stays.message
+    entries = journal.read(state_folder / journal.FILE).entries
+    assert [entry.resource.name for entry in entries] == [first, second]

@@ -33,10 +33,10 @@ class Loop:
     """A loop that is recorded, from now until close(). Not for several threads at once.
 
     ``name`` and ``folder``: FOLDER/NAME/<start>.loop is written. Times are text with a unit (``"1ms"``) or
-    nanoseconds; ``deadline``: of the end of the work, from its release (default: the period); ``miss_ratio``:
-    the share of releases that may miss it (default: none); ``warm_up``: releases that are not judged;
-    ``whole``: how long the last releases are kept whole; ``late_bytes``: for late releases, kept for good.
-    ``on_late`` is called after each late release; ``trace_marker`` writes one into the kernel's trace,
+    nanoseconds, above zero; ``deadline``: of the end of the work, from its release (default: the period);
+    ``miss_ratio``: the share of releases that may miss it (default: none); ``warm_up``: releases that are not
+    judged; ``whole``: how long the last releases are kept whole; ``late_bytes``: for late releases, kept for
+    good. ``on_late`` is called after each late release; ``trace_marker`` writes one into the kernel's trace,
     ``break_trace`` stops that at the first. ``catch_up``: sleep() serves each release that has passed.
 
     Raises RtmeterError if it cannot be recorded.
@@ -121,9 +121,10 @@ class Loop:
 
 
 def _ns(field: str, value: str | int) -> int:
-    if isinstance(value, int):
-        return value
+    """Above zero, which the library takes for what was not given."""
     try:
-        return parse_positive_ns(value)
+        if value == 0:
+            raise ValueError("must be longer than zero")
+        return value if isinstance(value, int) else parse_positive_ns(value)
     except ValueError as error:
         raise RtmeterError(str(error.args[0]), field=field, value=value, remedy="give e.g. 1ms") from None
