@@ -265,16 +265,24 @@ def test_a_group_of_that_name_is_not_taken_over(tmp_path: Path) -> None:
     assert "rmdir" in str(error.remedy)
 
 
-@pytest.mark.parametrize("more", [{}, {"unavailable": "leave_out"}])
-def test_nothing_is_changed_where_no_journal_can_be_written(
-    tmp_path: Path, state_folder: Path, more: dict[str, str]
-) -> None:
-    """Where settings may be left out, too: it is none of them that cannot be had."""
+def test_nothing_is_changed_where_no_journal_can_be_written(tmp_path: Path, state_folder: Path) -> None:
     state_folder.write_text("a file, no folder")
     kernel = planted(tmp_path / "root")
-    error = refused(kernel, timer_migration="off", **more)
+    error = refused(kernel, timer_migration="off")
     assert (error.field, kernel.changes) == ("journal", [])
     assert "nothing is changed" in error.message
+
+
+def test_a_journal_that_takes_no_more_is_no_setting_to_be_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> None:
+        raise RtmeterError("cannot be written: no space left on device", field="journal")
+
+    monkeypatch.setattr(journal.Journal, "intend", full)
+    kernel = planted(tmp_path / "root")
+    error = refused(kernel, timer_migration="off", unavailable="leave_out")
+    assert (error.field, kernel.changes) == ("journal", [])
 
 
 def test_nothing_is_changed_over_a_journal_that_is_not_undone(tmp_path: Path, state_folder: Path) -> None:
