@@ -6,8 +6,10 @@ import os
 import threading
 from collections.abc import Iterable, Mapping
 from contextlib import ExitStack
+from dataclasses import replace
 from itertools import count, pairwise
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -261,6 +263,14 @@ def test_a_machine_that_is_lost_meanwhile_is_a_doubt(tmp_path: Path) -> None:
     monitored.start()
     monitored.stop()
     assert ["the connection is lost" in doubt.message for doubt in monitored.doubts()] == [True]
+
+
+@pytest.mark.parametrize(("ns", "told"), [(499_999_999, False), (500_000_000, True)])
+def test_of_a_moment_no_share_of_others_is_told(tmp_path: Path, ns: int, told: bool) -> None:
+    others: Any = SimpleNamespace(found=lambda *_: {"others": 0.5})
+    monitored = Monitor(tmp_path, plant(tmp_path, stat=STAT).read_all, 0, set(), others=others)
+    monitored._last = replace(monitored._first, at_ns=monitored._first.at_ns + ns)
+    assert ("others" in monitored.achieved()) == told
 
 
 def test_a_cpu_that_comes_later_is_no_error(tmp_path: Path) -> None:

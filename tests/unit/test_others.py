@@ -256,6 +256,18 @@ def test_nobody_makes_a_scripted_clock_late(
     assert [doubt.type for doubt in standing.doubts()] == ["load_not_idle"] * real_time
 
 
+@pytest.mark.parametrize("strict", [True, False])
+def test_a_condition_that_was_not_reached_is_an_error_where_strict(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, strict: bool
+) -> None:
+    monkeypatch.setattr(strain.Monitor, "achieved", lambda _: {"others": 0.64, "seconds": 2.0})
+    given = {"measurement": "wakeup", "adapter": "posix", "load": "idle", "strict": strict}
+    with strain.strain_of(cell_from(settle(given), "cell", {}), tmp_path, Root(tmp_path)) as standing:
+        standing.check()
+    failure = standing.failure()
+    assert (failure and failure.field) == ("load" if strict else None)
+
+
 X86, ARM = "processor\t: 0\nvendor_id\t: GenuineIntel\n", "processor\t: 0\nCPU implementer\t: 0x41\n"
 
 

@@ -148,6 +148,11 @@ def test_a_rate_is_reached_or_doubted(carried: CarriedTraffic, died: str | None,
     assert [doubt.type for doubt in stream_doubts("forward", flow, carried, died)] == types
 
 
+def test_what_tcp_loses_it_sends_again() -> None:
+    carried = CarriedTraffic(9e6, None, None, "sender")
+    assert list(stream_doubts("forward", Flow(10_000_000, "tcp", "192.0.2.1"), carried, None)) == []
+
+
 def test_traffic_that_ends_is_told_at_once_and_what_was_not_reached_at_the_end() -> None:
     traffic, flow = Traffic({}, 1.0), Flow(10_000_000, "tcp", "192.0.2.1")
     ends = {"forward": "killed by SIGKILL", "reverse": None}
