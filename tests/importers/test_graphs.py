@@ -62,6 +62,18 @@ def test_a_topology_has_a_stage_for_each_publisher_in_its_nodes_process(tmp_path
     assert all(f"# Not as there: {one}." in found.yaml() for one in found.differs)
 
 
+def test_who_hears_none_but_what_comes_back_hears_nothing(tmp_path: Path) -> None:
+    ring = [
+        {"node_name": name, "subscribers": [pub(other)], "publishers": [pub(name, period_ms=10)]}
+        for name, other in ("ab", "ba")
+    ]
+    found = read(robot(tmp_path, nodes=ring))
+    assert found.stages == {
+        "a": {"period": "10ms", "process": "a"},
+        "b": {"inputs": ["a"], "period": "10ms", "process": "b"},
+    }
+
+
 NODE = "nodes.emplace_back(std::make_shared<typename SystemType::{}>(nodes::{}Settings{{{}}}));\n"
 
 

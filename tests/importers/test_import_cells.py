@@ -263,6 +263,16 @@ def test_releases_passed_over_that_cannot_be_counted_never_pass(tmp_path: Path, 
         assert "skips_unseen" in {doubt["type"] for doubt in cell["doubts"]}
 
 
+@pytest.mark.parametrize(("largest_us", "skipped"), [(999, False), (1000, True)])
+def test_who_came_a_period_late_may_have_passed_over_a_release(
+    tmp_path: Path, run, write, largest_us: int, skipped: bool
+) -> None:
+    run("import", write(json.dumps(cyclictest(max=largest_us)), "loop.json"), "--out", tmp_path / "out")
+    (folder,) = store.cell_folders(tmp_path / "out")
+    doubts = {doubt["type"] for doubt in cell_json(folder)["warnings"]}
+    assert ("skips_unseen" in doubts) == skipped
+
+
 def test_maxima_of_intervals(tmp_path: Path, run, write) -> None:
     results = [
         {"num_samples_received": 1000, "num_samples_lost": 0, "latency_min": 1e-5, "latency_max": worst}

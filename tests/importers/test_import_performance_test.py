@@ -22,6 +22,12 @@ def test_performance_test_csv(write) -> None:
     assert series.intervals.misses(2_000_000) == PossibleMisses(2000, 2, 2, 2)
 
 
+def test_a_column_without_a_unit_is_in_seconds(write) -> None:
+    (series,) = read(write(CSV.replace(" (ms)", ""))).series
+    assert series.intervals is not None
+    assert series.intervals.maxima_ns.tolist() == [900_000_000, 1_700_000_000]
+
+
 def test_performance_test_json(write) -> None:
     results = [
         {"num_samples_received": 10, "num_samples_lost": 1, "latency_min": 1e-5, "latency_max": 2.5e-3},

@@ -38,6 +38,15 @@ def test_cyclictest_histogram_agrees_with_its_json() -> None:
         assert np.array_equal(ours.histogram.lower_ns, theirs.histogram.lower_ns)
         assert np.array_equal(ours.histogram.counts, theirs.histogram.counts)
         assert ours.histogram.over == theirs.histogram.over
+        assert ours.histogram.over_from_ns == theirs.histogram.over_from_ns, "its last rows are empty"
+
+
+@pytest.mark.parametrize(
+    ("options", "period_us"), [("-h 100", 1000), ("-i 200 -h 100", 200), ("-mqi200 --interval=300", 300)]
+)
+def test_the_period_is_the_last_that_is_given_or_a_millisecond(options: str, period_us: int, write) -> None:
+    document = cyclictest() | {"cmdline:": f"cyclictest {options}"}
+    assert read(write(json.dumps(document))).period_ns == 1000 * period_us
 
 
 def test_oslat_json() -> None:

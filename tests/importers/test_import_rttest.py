@@ -17,6 +17,11 @@ def test_rttest_is_signed_and_in_order(write) -> None:
     assert found.period_ns == 1_000_000
 
 
+def test_a_delay_that_comes_to_stay_is_no_clock_that_was_set(write) -> None:
+    (series,) = read(write(rttest([1000] * 200 + [99_000_000] * 200))).series
+    assert series.n == 400
+
+
 def test_a_file_read_at_once_and_by_line_is_the_same(write) -> None:
     text = rttest(np.random.default_rng(1).integers(-9_000, 90_000, 500).tolist())
     at_once, by_line = read(write(text)), read(write(text.replace("\n7 ", "\n7  "), "spaced.txt"))

@@ -24,6 +24,13 @@ def test_what_the_2020_histogram_drops_is_looked_for_beside_it(write) -> None:
     assert (series.n, series.histogram.over, series.histogram.below_ns) == (101, 1, 1_079_000)
 
 
+def test_what_is_at_the_2020_histograms_end_is_beyond_it(write) -> None:
+    write("latency,index\n1000000,77\n990000,5\n", "spin_topn.csv")
+    (series,) = read(write(hist2020({3: 100}), "spin_hist.csv")).series
+    assert series.histogram is not None
+    assert (series.n, series.histogram.over, series.histogram.below_ns) == (101, 1, 1_001_000)
+
+
 def test_the_2020_time_series(write) -> None:
     (series,) = read(write("idx,latency\n0,5100\n1,4900\n2,120000\n")).series
     assert series.samples is not None and series.samples.tolist() == [5100, 4900, 120_000]
