@@ -8,11 +8,13 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rtmeter.conditions.tracing import Mount
 from rtmeter.errors import RtmeterError
+from rtmeter.explain.events import LOST, Event, Trace
 from rtmeter.host.root import Root
 from rtmeter.trace import recorder
 from rtmeter.trace.choice import TraceChoice
@@ -34,6 +36,19 @@ def pages_of(source: Path, folder: Path) -> Iterator[recorder._Pages]:
             yield pages
     finally:
         spool.tidy()
+
+
+def test_lost_events_count_as_many_as_is_told_and_what_was_left_out_as_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = [Event(1, 0, LOST, value=77), Event(2, 0, LOST), Event(3, 0, LOST, value=0)]
+    parts = [Trace(told), Trace([Event(4, 0, LOST, value=3)])]
+    monkeypatch.setattr(recorder, "parts_of", lambda *_: iter(parts))
+    recording: Any = Recorder("/none", tmp_path, set(), Root(tmp_path))
+    recording._form, recording._formats, recording._before = None, [], {}
+    assert list(recording.parts()) == parts
+    tally = recording.tally()
+    assert (tally.events, tally.lost) == (4, 77 + 1 + 3)
 
 
 def test_a_kernel_that_writes_as_fast_as_we_read_is_not_read_for_ever(

@@ -83,6 +83,11 @@ def test_of_a_long_run_the_surroundings_of_each_late_release_stay_and_of_some_in
         assert len(there) < 3 * len(needed)
 
 
+def test_the_last_page_of_a_long_run_stays_where_the_last_release_was_late(tmp_path: Path) -> None:
+    spool, _ = run(tmp_path, 400 * 1024, Chooser(20), {5_999}, 6_000)
+    assert not spool.whole and begins(spool, 0)[-1] == 5_999 * MS + MS // 2
+
+
 def test_where_late_ones_are_too_many_a_known_share_of_them_stays(tmp_path: Path) -> None:
     most, chooser = 300 * 1024, Chooser(2000)
     spool, largest = run(tmp_path, most, chooser, set(range(0, 6_000, 4)), 6_000)

@@ -89,6 +89,8 @@ def test_what_the_kernel_could_not_keep(form) -> None:
     assert missed(page(form, entries, MISSED), form) == UNTOLD
     assert missed(page(form, entries, MISSED | STORED, count=77), form) == 77
     assert [at for at, _ in events_of(page(form, entries, MISSED | STORED, count=77), form)] == [1005]
+    full = bytes(form.size - form.data)
+    assert missed(page(form, full, MISSED | STORED), form) == UNTOLD, "there is no room for their number"
 
 
 def test_a_page_that_is_cut_or_damaged_ends_nothing() -> None:
@@ -253,7 +255,10 @@ ID: 10
     assert [(trace.name_of(row), trace.value[row]) for row in (0, 1)] == [("futex", 9), ("read", NO_VALUE)]
 
 
-def of_words(name: str, number: int, fields: str, word: int) -> Format:
+SLEEPS = '{ 0x01, "S" }, { 0x02, "D" }'
+
+
+def of_words(name: str, number: int, fields: str, word: int, states: str = SLEEPS) -> Format:
     """A format as kernels of that word's size print it: ``long`` and pointers have a word, and every field
     lies at a multiple of its size, a 64-bit one too (ARM's procedure call standard)."""
     at, lines = 8, []
@@ -268,7 +273,7 @@ def of_words(name: str, number: int, fields: str, word: int) -> Format:
         at += size
     common = "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;"
     told = "\n".join([f"name: {name}", f"ID: {number}", common, *lines])
-    return format_of(name, told + '\n\nprint fmt: "{ 0x01, "S" }, { 0x02, "D" }"')
+    return format_of(name, f'{told}\n\nprint fmt: "{states}"')
 
 
 def written(form: Format, delta: int, tid: int, **values: int | bytes) -> bytes:
@@ -281,6 +286,45 @@ def written(form: Format, delta: int, tid: int, **values: int | bytes) -> bytes:
         raw = value if isinstance(value, bytes) else value.to_bytes(field.size, "little", signed=True)
         data[field.offset : field.offset + len(raw)] = raw
     return entry(len(data) // 4, delta, *struct.unpack(f"<{len(data) // 4}I", data))
+
+
+OF_SOME = {
+    **dict.fromkeys("SP", "sleeping"),
+    **dict.fromkeys("DITt", "blocked"),
+    **dict.fromkeys("XZ", "ended"),
+}
+LEAVES = [
+    *((None, letter, "sleeping" if letter in "Tt" else leaves) for letter, leaves in OF_SOME.items()),
+    *(({}, letter, leaves) for letter, leaves in OF_SOME.items()),
+]
+
+
+@pytest.mark.parametrize(("functions", "letter", "leaves"), LEAVES)
+def test_how_a_thread_leaves_is_told_by_its_letter(
+    functions: dict[int, str] | None, letter: str, leaves: str
+) -> None:
+    """Where some threads are recorded for their sleeps, who is stopped does not sleep."""
+    states = ", ".join(f'{{ {1 << bit:#x}, "{one}" }}' for bit, one in enumerate(OF_SOME))
+    fields = "long prev_state; char next_comm[16]; pid_t next_pid; int next_prio"
+    switch, form = of_words("sched_switch", 1, fields, 8, states), FORMS["64 bits"]
+    left = written(
+        switch, 5, 9, prev_state=1 << [*OF_SOME].index(letter), next_comm=b"x", next_pid=8, next_prio=1
+    )
+    trace = decoded(Recorded(form, [switch], {0: [page(form, left)]}, {}, (), 0, functions=functions))
+    assert [STATES[state] for state in trace.state] == [leaves]
+
+
+@pytest.mark.parametrize(("flags", "due_ns"), [(0, 5000), (MISSED, NO_VALUE)])
+def test_when_a_timer_was_due_is_not_told_if_events_were_lost_since_it_was_armed(
+    flags: int, due_ns: int
+) -> None:
+    form = FORMS["64 bits"]
+    armed = of_words("hrtimer_start", 3, "void * hrtimer; void * function; s64 expires", 8)
+    fired = of_words("hrtimer_expire_entry", 4, "void * hrtimer; s64 now; void * function", 8)
+    pages = [page(form, written(armed, 5, 9, hrtimer=77, expires=5000))]
+    pages.append(page(form, written(fired, 5, 9, hrtimer=77), flags, 2000))
+    trace = decoded(Recorded(form, [armed, fired], {0: pages}, {}, (), 0))
+    assert (trace.event[-1], trace.value[-1]) == (TIMER_FIRED, due_ns)
 
 
 @pytest.mark.parametrize("bits", [64, 32])
