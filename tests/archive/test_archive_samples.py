@@ -205,11 +205,9 @@ def test_an_archive_from_before_has_none_and_one_table_alone_is_damage(
     assert sampled(archive_at(place))[0] == 2
 
 
-def test_late_releases_of_an_own_loop_from_before_its_last_hours_come_too(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    loop = Made(samples=300, warm_up=0, changes={"machine": MACHINE})
-    folder = write_cell(tmp_path / "loop", loop)
+def own_loop(folder: Path, **more: Any) -> Path:
+    """Of 300 releases the last 200 are whole; late.parquet has the first 150."""
+    write_cell(folder, Made(samples=300, warm_up=0, changes={"machine": MACHINE}, **more))
     samples = pq.read_table(folder / "samples.parquet")
     pq.write_table(samples.slice(0, 150), folder / "late.parquet")
     pq.write_table(samples.slice(100), folder / "samples.parquet")
@@ -217,6 +215,25 @@ def test_late_releases_of_an_own_loop_from_before_its_last_hours_come_too(
     record["config"]["first_k"] = 100
     record["summary"]["counts"] |= {"released": 200, "served": 200}
     (folder / "cell.json").write_text(json.dumps(record))
+    return folder
+
+
+def test_late_releases_of_both_files_of_an_own_loop_are_counted(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = own_loop(tmp_path / "loop", delays=lambda k: [5_000_000 if k in (50, 200) else 50_000])
+    archive = archive_at(tmp_path / "archive")
+    assert add(archive, find_cells(folder), with_samples=True).sampled == 1
+    parts = "count(*) FILTER (WHERE late AND k < 100) AS older, count(*) FILTER (WHERE late) AS late"
+    (seen,) = asked(archive.url, f"SELECT {parts} FROM samples", capsys)
+    assert 0 < seen["older"] < seen["late"]
+    assert asked(archive.url, "SELECT late FROM sampled", capsys) == [{"late": seen["late"]}]
+
+
+def test_late_releases_of_an_own_loop_from_before_its_last_hours_come_too(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = own_loop(tmp_path / "loop")
     archive = archive_at(tmp_path / "archive")
     assert add(archive, find_cells(folder), with_samples=True).sampled == 1
     query = (

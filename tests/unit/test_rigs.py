@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow.parquet as pq
@@ -28,6 +31,7 @@ from rtmeter.results.cells import StoredCell
 from rtmeter.results.record import CellRecord
 from stored import record
 
+NOW = datetime.now(UTC)
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, for namespaces of its own")
 
 CAMPAIGN = """
@@ -175,8 +179,7 @@ def test_a_dead_rig_fails_its_own_cells_only_and_resume_measures_these(
     assert {record.status for record in cells(run).values()} == {"complete"}
     changed = {name for name, inode in inodes.items() if (run / name).stat().st_ino != inode}
     assert changed == {name for name in found if name.endswith("-c")}
-    for name in "abc":
-        assert list((lab / name / "tmp").iterdir()) == []  # nothing stays there
+    assert not [one for name in "abc" for one in (lab / name / "tmp").iterdir()]  # nothing stays there
     assert not list(lab.glob("*/state/journal"))
 
     code, _ = ran(lab, "--resume")
@@ -185,14 +188,8 @@ def test_a_dead_rig_fails_its_own_cells_only_and_resume_measures_these(
     code, _ = ran(lab, "--rigs", str(rigs), "--resume")
     assert code == 1 and "in which a had something else set" in capsys.readouterr().err
 
-    row = rows_of(StoredCell(run / "wakeup-null-other-a", cells(run)["wakeup-null-other-a"]), {}, _now()).cell
+    row = rows_of(StoredCell(run / "wakeup-null-other-a", cells(run)["wakeup-null-other-a"]), {}, NOW).cell
     assert (row["rig"], dict(row["labels"])) == ("a", {"site": "north"})
-
-
-def _now() -> Any:
-    from datetime import UTC, datetime
-
-    return datetime.now(UTC)
 
 
 class Heard:
@@ -290,6 +287,22 @@ def test_a_rig_is_asked_before_its_first_cell_and_after_each_that_failed(
     gone = part._refused(cell, failed)
     assert gone is answers[1] and asked == ["?", "?"]
     assert part._refused(cell, failed) is gone and len(asked) == 2  # given up: not asked again
+
+
+def test_a_result_that_cannot_be_written_is_told_once_the_other_rigs_are_done(tmp_path: Path) -> None:
+    rigs = read_rigs(file_of(tmp_path, {"a": "", "b": ""}))
+    cells = read_campaign(campaign(tmp_path), rigs=rigs, only="scheduling==other").cells
+    full, done = RtmeterError("cannot be written: no space left on device"), list[str]()
+
+    def measure_cells(mine: list[int], *_: object) -> None:
+        if mine == [0]:
+            raise full
+        done.extend(cells[one].id for one in mine)
+
+    run: Any = SimpleNamespace(cells=cells, going_on=nullcontext, measure_cells=measure_cells)
+    with pytest.raises(RtmeterError) as told:
+        measure_on_rigs(run, rigs, Stops(rigs), lambda _: Heard({}))
+    assert told.value is full and done == ["wakeup-null-other-b"]
 
 
 LABGRID = """#!/bin/sh
