@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -36,6 +37,18 @@ def pages_of(source: Path, folder: Path) -> Iterator[recorder._Pages]:
             yield pages
     finally:
         spool.tidy()
+
+
+def test_at_the_end_what_is_in_no_whole_page_is_read_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rests: list[bool] = []
+    monkeypatch.setattr(recorder._Pages, "move", lambda _, size, *, rest: rests.append(rest))
+    recording: Any = Recorder("/none", tmp_path, set(), Root(tmp_path))
+    recording._form = SimpleNamespace(size=PAGE)
+    recording._done.set()
+    recording._move(Spool(tmp_path, [], PAGE, None))
+    assert rests == [True]
 
 
 def test_lost_events_count_as_many_as_is_told_and_what_was_left_out_as_none(

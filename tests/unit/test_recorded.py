@@ -33,13 +33,14 @@ def recorded(
     measurement: str = "wakeup",
     status: Literal["complete", "interrupted"] = "complete",
     conditions: dict[str, Any] | None = None,
+    warm_up: str = "3ms",
 ) -> CellRecord:
     logs = Logs.of(folder)
     logs.client.write_bytes(client)
     if server is not None:
         logs.server.write_bytes(server)
-    given = {"measurement": measurement, "adapter": "posix", "period": "1ms", "samples": 97, "warm_up": "3ms"}
-    cell = cell_from(settle(given), "cell", {})
+    given = {"measurement": measurement, "adapter": "posix", "period": "1ms", "samples": 97}
+    cell = cell_from(settle(given | {"warm_up": warm_up}), "cell", {})
     return record_cell(cell, Outcome(status), logs, folder, Ran(NOW, NOW, conditions))
 
 
@@ -78,6 +79,13 @@ def test_a_run_without_a_row_is_not_valid(tmp_path: Path) -> None:
     record = recorded(tmp_path, joined([*headers(), json_frame(b"E", 0, {"outcome": "complete"})]))
     assert (record.status, record.valid, record.summary) == ("complete", False, None)
     assert not (tmp_path / store.SAMPLES).exists()
+
+
+def test_a_run_whose_rows_do_not_add_up_is_not_valid(tmp_path: Path) -> None:
+    record = recorded(tmp_path, joined(wakeup_log([10] * 10)), warm_up="5ms")
+    assert (record.valid, types(record)) == (False, ["samples_do_not_add_up"])
+    assert "3 rows are marked as warm-up, 5 were planned" in record.warnings[0].message
+    assert recorded(tmp_path, joined(wakeup_log([10] * 10))).valid
 
 
 def test_a_log_that_cannot_be_read_is_said_of_a_run_that_was_ended_too(tmp_path: Path) -> None:
