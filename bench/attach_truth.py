@@ -131,7 +131,7 @@ def of_probe(adapter: str, seconds: float, folder: Path) -> tuple[StoredCell, Co
 
 
 def probe_of(front: int) -> int | None:
-    """The probe that a front has started."""
+    """The probe that a front has started; iceoryx's may have a RouDi of the same name below it."""
     children = {}
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
@@ -143,7 +143,7 @@ def probe_of(front: int) -> int | None:
     while more := {pid for pid, (parent, _) in children.items() if parent in of_front} - of_front:
         of_front |= more
     found = [pid for pid in of_front if "(rtmeter-probe" in children.get(pid, (0, ""))[1]]
-    return found[0] if found else None
+    return min(found, default=None)
 
 
 def compare(told: Told, cell: StoredCell, own: Columns, draw: random.Random) -> None:
@@ -169,6 +169,7 @@ def compare(told: Told, cell: StoredCell, own: Columns, draw: random.Random) -> 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("only", nargs="*", help="names as in the table; all when left out")
     parser.add_argument("--runs", type=int, default=100)
     parser.add_argument("--seconds", type=float, default=2.0)
     parser.add_argument("--seed", type=int, default=1)
@@ -180,6 +181,9 @@ def main() -> None:
     }
     for adapter in sorted(find_probes().keys() - {"null"}):
         programs[adapter] = lambda folder, adapter=adapter: of_probe(adapter, args.seconds, folder)
+    if unknown := set(args.only) - programs.keys():
+        parser.error(f"{', '.join(unknown)}: choose of {', '.join(programs)}")
+    programs = {name: run for name, run in programs.items() if name in (args.only or programs)}
     found = {name: Told() for name in programs}
     for number in range(args.runs):
         name = list(programs)[number % len(programs)]
