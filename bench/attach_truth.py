@@ -25,7 +25,7 @@ from pathlib import Path
 
 import numpy as np
 
-from common import machine_line, save
+from common import machine_line, processes_of, save
 from rtmeter.judge.verdict import judge
 from rtmeter.measure.probe.probes import find_probes
 from rtmeter.model import SERVED, Requirement
@@ -97,7 +97,8 @@ def rows_of(cell: Path) -> Columns:
 
 
 def of_cyclictest(options: tuple[str, ...], seconds: float, folder: Path) -> tuple[StoredCell, Columns]:
-    """Its values are whole microseconds, cycle by cycle: beside attach's where the two are least apart."""
+    """Its values are whole microseconds, cycle by cycle, and have no release: beside attach's where the two
+    are least apart, so that nothing is told of releases that were not found."""
     command = ["cyclictest", "--verbose", "--threads=1", f"--interval={PERIOD_NS // 1000}", *options]
     with started(command, folder / "own.txt") as process:
         tasks = Path(f"/proc/{process.pid}/task")
@@ -121,29 +122,12 @@ def of_probe(adapter: str, seconds: float, folder: Path) -> tuple[StoredCell, Co
     asked = f"wakeup --adapter {adapter} --before {before} --period 1ms --duration 1h --warm-up 0s"
     command = ["rtmeter", "measure", *asked.split(), "--scheduling", "fifo:80", "--monitor", "0"]
     with started([*command, "--out", str(own)], folder / "own.txt") as front:
-        until(lambda: probe_of(front.pid), f"the probe of {adapter}", front)
+        until(lambda: processes_of(front.pid), f"the probe of {adapter}", front)
         until((folder / "own.partial" / store.CLIENT_LOG).exists, f"the log of {adapter}", front)
         time.sleep(SETTLES_S)
-        probe = probe_of(front.pid)
-        assert probe is not None
+        (probe,) = processes_of(front.pid).values()
         cell = attached(probe, probe, seconds, folder)
     return cell, rows_of(own)
-
-
-def probe_of(front: int) -> int | None:
-    """The probe that a front has started; iceoryx's may have a RouDi of the same name below it."""
-    children = {}
-    for path in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            name, rest = path.read_text().rsplit(")", 1)
-        except OSError:
-            continue
-        children[int(path.parent.name)] = (int(rest.split()[1]), name)
-    of_front = {front}
-    while more := {pid for pid, (parent, _) in children.items() if parent in of_front} - of_front:
-        of_front |= more
-    found = [pid for pid in of_front if "(rtmeter-probe" in children.get(pid, (0, ""))[1]]
-    return min(found, default=None)
 
 
 def compare(told: Told, cell: StoredCell, own: Columns, draw: random.Random) -> None:

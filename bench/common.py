@@ -84,6 +84,18 @@ class Ratio:
         return asdict(self) | {"outcome": self.outcome}
 
 
+def processes_of(front: int) -> dict[str, int]:
+    """Role → pid of the probes that the front started."""
+    listed = subprocess.run(["ps", "-ww", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True)
+    rows = [line.split(None, 2) for line in listed.stdout.splitlines()[1:]]
+    return {
+        role: int(pid)
+        for pid, parent, args in rows
+        for role in ("client", "server", "single")
+        if int(parent) == front and f"{role}.config.json" in args
+    }
+
+
 def wakeup_quantiles(
     args: argparse.Namespace, names: Iterable[str], flags: Iterable[str] = (), **more: str
 ) -> dict[str, float]:

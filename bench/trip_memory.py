@@ -13,22 +13,10 @@ import sys
 import tempfile
 import time
 
-from common import ROOT, machine_line, save
+from common import ROOT, machine_line, processes_of, save
 from probe_24h import resident_kib
 
 PERIOD_US = 500
-
-
-def processes_of(front: int) -> dict[str, int]:
-    """Role → pid of the probes that the front started."""
-    listed = subprocess.run(["ps", "-ww", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True)
-    rows = [line.split(None, 2) for line in listed.stdout.splitlines()[1:]]
-    return {
-        role: int(pid)
-        for pid, parent, args in rows
-        for role in ("client", "server")
-        if int(parent) == front and f"{role}.config.json" in args
-    }
 
 
 def watch(adapter: str, seconds: int) -> dict[str, list[int]]:

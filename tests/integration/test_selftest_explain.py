@@ -21,6 +21,7 @@ from rtmeter.host.root import Root
 from rtmeter.machine import Intent
 from rtmeter.selftest.blamed import PERIOD_NS, Blamed, added, blame, blamed, chosen, unplanted
 from rtmeter.selftest.lateness import plants
+from rtmeter.trace.recorder import Recorder
 from rtmeter.values import Scheduling
 from waiting import until
 
@@ -130,7 +131,11 @@ def test_what_a_plant_needs_and_the_machine_lacks_is_said(
 def test_plants_of_several_recordings_are_added_up(traceable: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rtmeter.selftest.blamed.TIMES_AT_ONCE", 2)
     said: list[tuple[str, int, int]] = []
+    begun: list[Recorder] = []
+    start = Recorder.start
+    monkeypatch.setattr(Recorder, "start", lambda recorder: (begun.append(recorder), start(recorder))[1])
     above, nothing = blame(INTENT, 5, ["above"], lambda *words: said.append(words))
+    assert len(begun) == 3
     assert (above.name, above.planted, nothing.planted) == ("above", 5, 0)
     assert said == [("above", n, 5) for n in range(5)]
 

@@ -78,7 +78,7 @@ def test_why_a_probe_died_is_told_before_why_its_log_is_not_here(board: Path, tm
     command.write_text(text.replace("exec unshare", f'case "$last" in {refused} esac\nexec unshare'))
     record = ran(tmp_path / "cell")
     assert record.status == "failed" and record.error is not None
-    died, _, its_log = record.error.message.partition("; its log: ")
+    died, _, its_log = record.error.message.partition(f"; its log on {URL}: ")
     assert died == "died in mid-run (exit code 255)" and "Connection refused" in its_log
     folder = next((board / "tmp").iterdir())
     assert str(record.error.remedy).startswith(f"its log stays there, in {folder}; start sshd there")

@@ -39,15 +39,15 @@ def _of_4(text: str) -> Iterator[tuple[str, int]]:
 
 def _of_6(text: str) -> Iterator[tuple[str, int]]:
     for line in text.splitlines():
-        name, _, value = line.partition(" ") if " " in line else line.partition("\t")
-        if known := _COUNTERS_6.get(name.strip()):
+        name, value = line.split()
+        if known := _COUNTERS_6.get(name):
             yield known, int(value)
 
 
 def doubts(conditions: Mapping[str, Any], lost: int) -> Iterator[Doubt]:
     """``messages_dropped``, where messages were lost and the kernel of either host dropped any meanwhile;
     ``conditions``: the key of cell.json."""
-    places = (("here", conditions), ("at the server", conditions.get("server") or {}))
+    places = (("at the client", conditions), ("at the server", conditions.get("server") or {}))
     for where, of_host in places if lost else ():
         machine: Mapping[str, Any] = (of_host.get("achieved") or {}).get("machine") or {}
         dropped: Sequence[int] = [int(machine.get(name) or 0) for name in NAMES]

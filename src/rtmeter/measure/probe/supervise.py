@@ -366,7 +366,8 @@ def _without_its_log(died: RtmeterError | None, error: RtmeterError) -> RtmeterE
     """Why a probe ended, if that is known, comes before why its log is not here."""
     if died is None:
         return error
-    died.message, died.remedy = f"{died.message}; its log: {error.message}", error.remedy
+    died.message = f"{died.message}; its log on {error.value}: {error.message}"
+    died.remedy = error.remedy
     return died
 
 

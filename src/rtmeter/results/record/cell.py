@@ -191,7 +191,8 @@ class CellRecord(RecordPart):
 
     @property
     def recorded(self) -> bool | Facts:
-        """What was asked of a recording of the kernel's events, where it is not all that is usual."""
+        """What was asked of a recording of the kernel's events: none, one as usual (True), or what of it is
+        not as usual."""
         asked: bool | Facts = self.conditions is not None and self.conditions["asked"].get("explain", False)
         return asked
 
