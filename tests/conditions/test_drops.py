@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from front import ended, probes_of, rtmeter, running
+from front import ended, probes_of, rows_of, rtmeter, running
 from rtmeter.conditions.drops import doubts, totals
 from rtmeter.errors import RtmeterError
 from rtmeter.model import LOST
@@ -89,7 +89,7 @@ def test_datagrams_for_a_server_that_stands_still_are_told(tmp_path: Path) -> No
     more = ("--duration", "1h", "--warm-up", "0s", "--out", tmp_path / "cell")
     with running("measure", *asked.split(), *more) as front:
         log = tmp_path / "cell.partial" / store.CLIENT_LOG
-        until(log.exists, of=front)
+        until(lambda: rows_of(log) > 0, of=front)  # the two have met
         [server] = probes_of(front.pid, "server")
         before = dropped_so_far()
         os.kill(server, signal.SIGSTOP)
