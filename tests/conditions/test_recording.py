@@ -143,7 +143,7 @@ def test_the_log_tells_which_releases_are_late(
     about = SimpleNamespace(measurement="wakeup", mode=None, config=config)
     monkeypatch.setattr(recording, "Follower", lambda _: log)
     monkeypatch.setattr(recording.LogMeta, "of", lambda *_: about)
-    releases = recording._Releases(Path("probe.rtlog"), deadline_ns, 7 * 10**6)
+    releases = recording._Releases([Path("probe.rtlog")], deadline_ns, 7 * 10**6)
     first, second, third = (list(releases.new()) for _ in range(3))
     assert [span.k for span in first] == [1, 2, 4] and [span.k for span in second] == [5, 6] and third == []
     late = [span.k for span in (*first, *second) if span.late]
@@ -151,3 +151,18 @@ def test_the_log_tells_which_releases_are_late(
     assert second[1] == span_of(6, 50_000_000, 60_000_000, 60_500_000, late=True, late_ns=7 * 10**6)
     assert second[0] == span_of(5, 40_000_000, 50_000_000, 50_020_000, late=False), "the one before is known"
     assert first[2] == span_of(4, 20_000_000, 40_000_000, 40_020_000, late=False), "one that was served"
+
+
+def test_of_a_targets_log_what_has_come_is_read_until_the_whole_is_here(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, (whole, part) = Log(), (tmp_path / "probe.rtlog", tmp_path / "part")
+    monkeypatch.setattr(recording, "Follower", lambda _: log)
+    releases = recording._Releases([whole, part], None, 0)
+    read = []
+    for path in (None, part, whole):
+        if path is not None:
+            path.touch()
+        assert list(releases.new()) == []
+        read.append(log.path)
+    assert read == [whole, part, whole]

@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
 
@@ -17,13 +16,15 @@ from rtmeter.campaign.matrix import cell_from
 from rtmeter.campaign.rules import settle
 from rtmeter.conditions import recorder_there
 from rtmeter.conditions.recorder_there import RecorderThere
+from rtmeter.conditions.spool_there import SpoolThere
 from rtmeter.judge.explained import explained
 from rtmeter.measure.cell import run_cell
 from rtmeter.measure.probe.supervise import Stop
 from rtmeter.model import Doubt
 from rtmeter.results.cells import find_cells
 from rtmeter.results.record import CellRecord
-from rtmeter.trace.table import FILE
+from rtmeter.trace.recorder import BUFFER_KIB
+from rtmeter.trace.table import FILE, open_trace
 
 INSTANCES = Path("/sys/kernel/tracing/instances")
 
@@ -37,7 +38,8 @@ def board(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
         program(board, "rmdir", f'echo "$@" >>{tmp_path}/removed; exec /bin/rmdir "$@"')
         yield board
     removed = tmp_path / "removed"
-    for line in removed.read_text().splitlines() if removed.exists() else ():
+    made = removed.read_text().splitlines() if removed.exists() else []
+    for line in (line for line in made if not line.startswith("piece.")):
         assert "/rtmeter-" in line and not Path(line.split()[-1]).exists()
 
 
@@ -97,7 +99,7 @@ _NO_ROOM = "no space left on device", "free space in its /tmp, or set TMPDIR the
     [
         ("dd", "*trace_pipe*", _FULL, *_NO_ROOM),
         ("dd", "*trace_pipe*", "exit 1", "dd failed", "measure again"),
-        ("cat", "cpu0*", '/bin/cat "$@" | head -c -4096', "the last 4,096 bytes of CPU", "measure again"),
+        ("cat", "*000/cpu0", '/bin/cat "$@" | head -c -4096', "the last 4,096 bytes of CPU", "measure again"),
         ("wc", "*cpu*", "echo no >&2; exit 1", "its files are not there", "measure again"),
     ],
     ids=["room", "silent", "short", "gone"],
@@ -114,23 +116,35 @@ def test_a_trace_that_does_not_come_whole_is_none_and_keeps_its_cell(
     assert not (tmp_path / "cell" / FILE).exists()
 
 
-def test_what_comes_after_the_most_that_is_kept_is_unknown(
+def test_of_a_long_run_chosen_releases_keep_their_events_and_the_target_has_no_more_than_its_room(
     board: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(RecorderThere, "most_bytes", 8 * 4096)
-    record = ran(tmp_path / "cell", samples=600)
+    monkeypatch.setattr(RecorderThere, "most_bytes", 4 << 20)
+    monkeypatch.setattr(recorder_there, "_SETTLE_EVERY_S", 0.05)
+    sizes: list[int] = []
+    original = SpoolThere.settle
+
+    def settle(self: SpoolThere) -> bool:
+        sizes.append(sum(file.stat().st_size for file in Path(self.folder).rglob("cpu*")))
+        return original(self)
+
+    monkeypatch.setattr(SpoolThere, "settle", settle)
+    record = ran(tmp_path / "cell", period="1ms", samples=8000, deadline="1ms")
     assert record.status == "complete" and record.valid, record.error
-    assert "broke off" in doubt_of(record, "trace_incomplete").message
-    trace = pq.read_table(tmp_path / "cell" / FILE)
-    at = trace.column("time_ns")[-1].as_py()
-    last = trace.filter(pc.equal(trace.column("time_ns"), at))
-    assert set(last.column("event").to_pylist()) == {"lost"}
+    kernel_bytes = (os.cpu_count() or 1) * (BUFFER_KIB << 10) * 1.01  # with the heads of its pages
+    assert max(sizes[:-1]) <= 4 << 20 and sizes[-1] <= (4 << 20) + kernel_bytes, "its rest comes at the end"
+    assert sorted(path.name for path in (tmp_path / "cell").glob("trace*")) == [FILE]
+    kept = open_trace(tmp_path / "cell" / FILE).kept
+    assert kept and record.conditions["achieved"]["trace"]["kept"]["releases"] == len(kept)
+    assert not any("broke off" in doubt.message for doubt in record.warnings)
     stamps = pq.read_table(tmp_path / "cell" / "samples.parquet").column("wake_ns").to_pylist()
-    assert at < stamps[-1]
+    times = pq.read_table(tmp_path / "cell" / FILE).column("time_ns").to_pylist()
+    assert max(kept) > 4000 and times[-1] > stamps[max(kept)], "of the end too, and not of all"
+    assert len(kept) < 8000
 
 
 @pytest.mark.parametrize(
-    ("step", "status"), [("per_cpu", "failed"), ("&& cat cpu", "complete")], ids=["started", "brought"]
+    ("step", "status"), [("per_cpu", "failed"), ("for piece in", "complete")], ids=["started", "brought"]
 )
 def test_a_link_that_is_cut_at_its_steps_leaves_nothing(
     board: Path, tmp_path: Path, step: str, status: str

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
@@ -10,6 +10,7 @@ from typing import Any, Self
 import numpy as np
 
 from rtmeter.conditions.recorder_there import RecorderThere
+from rtmeter.conditions.spool_there import followed
 from rtmeter.errors import RtmeterError
 from rtmeter.host.remote_root import RemoteRoot
 from rtmeter.host.root import Root
@@ -44,7 +45,8 @@ class Recording:
     ) -> None:
         """``deadline_ns``: what comes later is late; without one, the latest hundredth."""
         self._instance, self._folder, self._cpus, self._root = instance, folder, cpus, root
-        self._releases, self._choice = _Releases(folder / CLIENT_LOG, deadline_ns, choice.late_ns), choice
+        logs = folder / CLIENT_LOG, followed(folder)
+        self._releases, self._choice = _Releases(logs, deadline_ns, choice.late_ns), choice
         self._tally: RecordingTally | None = None
         self._failure: RtmeterError | None = None
 
@@ -54,10 +56,9 @@ class Recording:
         return self
 
     def _made(self) -> Recorder:
-        if isinstance(self._root, RemoteRoot):  # whose log comes here when all is over
-            return RecorderThere(self._instance, self._folder, self._cpus, self._root, choice=self._choice)
+        kind = RecorderThere if isinstance(self._root, RemoteRoot) else Recorder
         follow, choice = self._releases.new, self._choice
-        return Recorder(self._instance, self._folder, self._cpus, self._root, follow, choice)
+        return kind(self._instance, self._folder, self._cpus, self._root, follow, choice)
 
     def __exit__(self, *_: object) -> None:
         self._recorder.stop()
@@ -131,15 +132,18 @@ def _unwritable(error: OSError) -> RtmeterError:
 
 
 class _Releases:
-    """Those of a cell that is being measured, from its log as it grows."""
+    """Those of a cell that is being measured, from its log as it grows: the first of ``logs`` that is there,
+    for of a target's one a part comes before the whole."""
 
-    def __init__(self, log: Path, deadline_ns: int | None, late_ns: int) -> None:
-        self._log, self._deadline_ns, self._late_ns = Follower(log), deadline_ns, late_ns
+    def __init__(self, logs: Sequence[Path], deadline_ns: int | None, late_ns: int) -> None:
+        self._logs, self._deadline_ns, self._late_ns = logs, deadline_ns, late_ns
+        self._log = Follower(logs[0])
         self._counts = np.zeros(bins.BINS, np.int64)
         self._last: int | None = None
 
     def new(self) -> Iterator[Span]:
         """Since the last call. What the log has wrong is told by who reads it afterwards."""
+        self._log.path = next((log for log in self._logs if log.exists()), self._logs[0])
         with suppress(RtmeterError):
             for rows in self._log.new():
                 meta = LogMeta.of(self._log.header, self._log.path)

@@ -62,15 +62,16 @@ class Shell:
             self.close()
             raise ssh.failed(words, code) from None
 
-    def run(self, script: str) -> tuple[int, bytes]:
-        """The exit code of a script, and what it printed. Raises ConnectionLostError."""
+    def run(self, script: str, limit_s: float = _LIMIT_S) -> tuple[int, bytes]:
+        """The exit code of a script, and what it printed. Raises ConnectionLostError, also if that takes
+        longer than ``limit_s``."""
         assert self._popen.stdin is not None
         with self._turn:
             if self._lost is not None:
                 raise self._lost
             asked = f"{{ {script}\n}} </dev/null\nprintf '\\n%s %d\\n' {self._mark} $?\n"
             try:
-                limit = time.monotonic() + _LIMIT_S
+                limit = time.monotonic() + limit_s
                 self._ask(asked.encode(), limit)
                 return self._answer(limit)
             except OSError:

@@ -115,11 +115,14 @@ class Recorder:
             self._formats = list(self._enabled())
             pages = self._root.glob(self._file("per_cpu/cpu*/trace_pipe_raw"))
             self._cpus = sorted(int(one.split("/")[-2].removeprefix("cpu")) for one in pages)
-            self._spool = Spool(self._folder, self._cpus, self._form.size, self._chooser, self.most_bytes)
+            self._spool = self._new_spool()
             self._before = _kernel_threads(self._root)
             self._begin()
         except OSError as error:
             raise _refused(error) from None
+
+    def _new_spool(self) -> Spool:
+        return Spool(self._folder, self._cpus, self._form.size, self._chooser, self.most_bytes)
 
     def _begin(self) -> None:
         self._switch(on=True)

@@ -79,7 +79,7 @@ class Spool:
             return not self.overrun
         if self._size(self._pieces[-1]) >= self._piece_bytes:
             self._begin_piece()
-        while len(self._pieces) > 1 and (not self.whole or self._spooled() > self._for_kept):
+        while self.is_crowded:
             room = self._for_spool + (self._for_kept if self.whole else 0) - 2 * self._piece_bytes
             settled = self._is_settled(self._pieces[0])
             if not settled and self._spooled() <= room:
@@ -87,6 +87,11 @@ class Spool:
             self.overrun |= not settled
             self._sift(self._pieces.popleft())
         return True
+
+    @property
+    def is_crowded(self) -> bool:
+        """Whether a piece goes as soon as what it tells of is settled."""
+        return len(self._pieces) > 1 and (not self.whole or self._spooled() > self._for_kept)
 
     def end(self) -> None:
         """When nothing more comes: what is left is gone through if anything was."""
@@ -170,26 +175,34 @@ class Spool:
         return np.ascontiguousarray(words).view("<u8")[:, 0].astype(np.int64)
 
     def _sift(self, piece: int) -> None:
-        """Keeps what is wanted of a piece, and makes room if that is too much. The last page of each CPU
-        stays in memory until the next one tells when it ends."""
+        """Keeps what is wanted of a piece, and makes room if that is too much."""
         self.whole = False
-        for cpu, kept in self._kept.items():
-            pages = kept.last + self._path(cpu, piece).read_bytes()
-            first = kept.passed - bool(kept.last)
-            begins = self._begins(pages)
-            if len(begins):
-                wanted = self._wanted(begins[:-1], begins[1:])
-                with kept.file.open("ab") as file:
-                    for place in np.flatnonzero(wanted).tolist():
-                        file.write(pages[place * self._page : (place + 1) * self._page])
-                        kept.numbers.append(first + place)
-                        kept.begins_ns.append(int(begins[place]))
-                        kept.ends_ns.append(int(begins[place + 1]))
-                kept.passed = first + len(begins)
-                kept.last = pages[(len(begins) - 1) * self._page : len(begins) * self._page]
-            self._path(cpu, piece).unlink()
+        self._go_through(piece)
         if self._kept_bytes() > self._for_kept:
             self._make_room()
+
+    def _go_through(self, piece: int) -> None:
+        """The last page of each CPU stays in memory until the next one tells when it ends."""
+        for cpu, kept in self._kept.items():
+            pages = kept.last + self._path(cpu, piece).read_bytes()
+            begins = self._begins(pages)
+            if len(begins):
+                with kept.file.open("ab") as file:
+                    for place in self._noted(kept, begins, held=bool(kept.last)):
+                        file.write(pages[place * self._page : (place + 1) * self._page])
+                kept.last = pages[(len(begins) - 1) * self._page : len(begins) * self._page]
+            self._path(cpu, piece).unlink()
+
+    def _noted(self, kept: _Kept, begins: Ints, *, held: bool) -> list[int]:
+        """Of the pages that come next, by when they begin, those that are wanted. The last of them is not
+        looked at before the next come; then it is ``held``, and the first of these."""
+        first = kept.passed - held
+        places: list[int] = np.flatnonzero(self._wanted(begins[:-1], begins[1:])).tolist()
+        kept.numbers += [first + place for place in places]
+        kept.begins_ns += begins[places].tolist()
+        kept.ends_ns += begins[1:][places].tolist()
+        kept.passed = first + len(begins)
+        return places
 
     def _make_room(self) -> None:
         self._compact()
@@ -200,19 +213,23 @@ class Spool:
 
     def _compact(self) -> None:
         """Takes away pages that no chosen release needs any more."""
-        for kept in self._kept.values():
+        for cpu, kept in self._kept.items():
             wanted = self._wanted(np.array(kept.begins_ns, np.int64), np.array(kept.ends_ns, np.int64))
             places = np.flatnonzero(wanted).tolist()
             if len(places) == len(kept.numbers):
                 continue
-            with kept.file.open("r+b") as file:
-                for to, place in enumerate(places):
-                    if to != place:
-                        page = os.pread(file.fileno(), self._page, place * self._page)
-                        os.pwrite(file.fileno(), page, to * self._page)
-                file.truncate(len(places) * self._page)
+            self._leave(cpu, places)
             for column in (kept.numbers, kept.begins_ns, kept.ends_ns):
                 column[:] = [column[place] for place in places]
+
+    def _leave(self, cpu: int, places: Sequence[int]) -> None:
+        """Of the pages that were kept only these."""
+        with self._kept[cpu].file.open("r+b") as file:
+            for to, place in enumerate(places):
+                if to != place:
+                    page = os.pread(file.fileno(), self._page, place * self._page)
+                    os.pwrite(file.fileno(), page, to * self._page)
+            file.truncate(len(places) * self._page)
 
     def _wanted(self, begins: Ints, ends: Ints) -> npt.NDArray[np.bool_]:
         """Whether a chosen release needs a page: spans touch it from its begin to the next one's."""
