@@ -22,7 +22,7 @@ pytestmark = here
 
 ON_A_GRID = ("absolute", "wall_clock", "condition", "semaphore", "timerfd", "signal", "budget")
 RELATIVE = ("relative", "poll", "select", "epoll")
-AT_ONCE = ("timerfd", "signal", "budget")
+AT_ONCE = ("budget",)
 """Whose wait does not sleep where its tick, or its next period, has come already: a release that nobody slept
 for is skipped."""
 KINDS = {

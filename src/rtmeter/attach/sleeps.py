@@ -35,6 +35,9 @@ MESSAGE = "message"
 
 _KINDS = {"timerfd_tmrproc": "timerfd", "posix_timer_fn": "posix_timer", "it_real_fn": "itimer"}
 _KINDS |= {BUDGET: "deadline"}
+_SETS = ("timerfd_settime", "timer_settime", "setitimer", "alarm")
+"""System calls that set a timer. Armed by anything else, one that goes on by itself was armed anew as the
+thread took the expiry before: it read it, or got its signal."""
 _INTERRUPTED = range(-516, -511)
 """What a system call returns within the kernel, where a signal interrupted it: ERESTARTSYS and its kin."""
 _RESTART = "restart_syscall"
@@ -157,6 +160,8 @@ class Reader:
         self._budget: int | None = None
         self._due: dict[str, int] = {}
         """When the timers that it armed itself are due, the last of each function."""
+        self._spent: dict[str, int] = {}
+        """Which expiry of each has ended a sleep."""
         self._open: Sleep | None = None
         self._restart: tuple[int, int] | None = None
         """When a signal interrupted the call, and how long the thread had run: it is entered again, as if
@@ -231,9 +236,13 @@ class Reader:
 
     def _arm(self, due_ns: int, function: str) -> None:
         self._be_on()
+        before = self._due.get(function)
         self._due[function] = due_ns
         if function == BUDGET:
             self._budget = due_ns
+        elif function in _KINDS:
+            if before is not None and before <= self._now and before != self._spent.get(function):
+                self._take(before, function)
         elif self._in_call and function == SLEEPER and due_ns != NO_VALUE:
             self._armed = (self._now, due_ns, function)
 
@@ -262,6 +271,8 @@ class Reader:
                 return
             self._open = Sleep(self._now, 0, 0, None, MESSAGE, self._call, self._ran(), 0)
             self._in_call = self._has_calls  # its beginning was lost
+        if by_timer is not None:
+            self._spent[by_timer[2]] = by_timer[1]
         due = by_timer[1] if by_timer else None
         kind = _KINDS.get(by_timer[2], self._call or "timer") if by_timer else MESSAGE
         unclear = fired is not None and by_timer is None  # a timer whose expiry is not known
@@ -278,6 +289,16 @@ class Reader:
         kind = _KINDS.get(by_timer[2], self._call or "timer")
         self._open = Sleep(began, self._now, 0, by_timer[1], kind, self._call, ran, 0, began)
         self._woken = True
+
+    def _take(self, due_ns: int, function: str) -> None:
+        """The expiry came while it did something else: it is served now, without a sleep."""
+        if self._open is None and (self._call or "").removesuffix("64") not in _SETS:
+            self._spent[function] = due_ns
+            kind, ran = _KINDS[function], self._ran()
+            self._open = Sleep(self._now, self._now, 0, due_ns, kind, self._call, ran, 0)
+            self._woken = True
+            if not self._in_call:  # its handler runs at once
+                self._close(self._now, ran)
 
     def _leave(self, state: int) -> None:
         ran = self._ran()
@@ -330,6 +351,7 @@ class Reader:
             return replace(sleep, woken_ns=self._now, known=False)
         self._inferred += 1
         [(due_ns, function)] = due
+        self._spent[function] = due_ns
         kind = _KINDS.get(function, sleep.call or "timer")
         return replace(sleep, woken_ns=self._now, due_ns=due_ns, kind=kind)
 
