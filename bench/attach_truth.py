@@ -106,8 +106,10 @@ def of_cyclictest(options: tuple[str, ...], seconds: float, folder: Path) -> tup
         [tid] = {int(path.name) for path in tasks.iterdir()} - {process.pid}
         time.sleep(SETTLES_S)
         cell = attached(process.pid, tid, seconds, folder)
-    cycles = re.findall(r"^ *0: *\d+: *(\d+)$", (folder / "own.txt").read_text(), re.M)
-    own_ns = np.array([int(value) * 1000 for value in cycles])
+    cycles = re.findall(r"^ *0: *(\d+): *(\d+)$", (folder / "own.txt").read_text(), re.M)
+    if len({number for number, _ in cycles}) < len(cycles):
+        raise RuntimeError("cyclictest ran ahead of its own timer, and shows what is below nothing as 0")
+    own_ns = np.array([int(value) * 1000 for _, value in cycles])
     rows = rows_of(cell.folder)
     served = rows["status"] == SERVED
     releases, latency = rows["release_ns"][served], (rows["wake_ns"] - rows["release_ns"])[served]

@@ -1,9 +1,9 @@
-"""A timer that goes on by itself and comes while the thread does something else: it is taken without a sleep."""
+"""Expiries that come while the thread does something else: they are taken without a sleep."""
 
 from __future__ import annotations
 
 import pytest
-from programs import BLOCKED, Program, T
+from programs import BLOCKED, RUNNABLE, Program, T
 
 from rtmeter.attach.grid import loop_of
 from rtmeter.attach.jobs import jobs_of
@@ -85,7 +85,7 @@ def test_what_a_sleep_in_another_call_waited_for_is_taken_once() -> None:
         program.arm(due + 160, due + MS, "timerfd_tmrproc")
         program.back(due + 170, "read", 8)
         at = due + 400
-    assert [(release, wake) for release, wake, *_ in jobs(program)] == [(MS, MS + 100), (2 * MS, 2 * MS + 100)]
+    assert [job[:2] for job in jobs(program)] == [(MS, MS + 100), (2 * MS, 2 * MS + 100)]
 
 
 def test_a_handler_that_runs_without_a_sleep_before_it_begins_a_job() -> None:
@@ -120,3 +120,77 @@ def test_a_timer_that_the_program_sets_anew_serves_nothing(call: str) -> None:
     program.back(2 * MS + 520, call)
     program.sleep(2 * MS + 600, 5 * MS, 5 * MS + 100, "read", "timerfd_tmrproc")
     assert [job[0] for job in jobs(program)] == [MS]
+
+
+def test_an_expiry_whose_waking_was_not_told_is_taken_once() -> None:
+    program = Program()
+    taken(program, MS, 2 * MS, "read", "timerfd_tmrproc")
+    program.enter(MS + 500, "epoll_wait")
+    program.leave(MS + 520)
+    program.come(2 * MS + 90)
+    program.back(2 * MS + 100, "epoll_wait", 1)
+    program.enter(2 * MS + 150, "read")
+    program.arm(2 * MS + 160, 3 * MS, "timerfd_tmrproc")
+    program.back(2 * MS + 170, "read", 8)
+    program.sleep(2 * MS + 400, 3 * MS, 3 * MS + 100, "epoll_wait", "timerfd_tmrproc")
+    assert [job[:2] for job in jobs(program)] == [(MS, MS + 100), (2 * MS, 2 * MS + 100)]
+
+
+@pytest.mark.parametrize(
+    ("call", "kind"), [("futex_waitv", "futex_waitv"), ("io_uring_enter", "io_uring_enter")]
+)
+def test_a_sleep_that_was_due_already_is_served_even_if_no_waking_is_told(call: str, kind: str) -> None:
+    program = Program()
+    program.sleep(50, MS, MS + 100, call)
+    late = 2 * MS + 300
+    program.enter(late, call)
+    program.arm(late + 10, 2 * MS)
+    program.back(late + 30, call, -110)
+    program.sleep(late + 90, 3 * MS, 3 * MS + 100, call)
+    assert jobs(program) == [
+        (MS, MS + 100, late + 10, late + 10 - MS - 100, kind),
+        (2 * MS, late + 30, late + 110, 80, kind),
+    ]
+
+
+@pytest.mark.parametrize("sleeps", [False, True])
+def test_a_timer_that_is_set_when_it_is_due_already_is_served_by_the_wait_that_follows(sleeps: bool) -> None:
+    program = Program()
+    program.enter(20, "timerfd_settime")
+    program.arm(30, MS, "timerfd_tmrproc")
+    program.back(40, "timerfd_settime")
+    program.sleep(50, MS, MS + 100, "read", "timerfd_tmrproc")
+    late = 2 * MS + 300
+    program.enter(late, "timerfd_settime")
+    program.arm(late + 10, 2 * MS, "timerfd_tmrproc")
+    program.back(late + 30, "timerfd_settime")
+    if sleeps:
+        program.enter(late + 40, "read")
+        program.leave(late + 50)
+        program.fire(late + 52, 2 * MS, "timerfd_tmrproc")
+        program.wake(late + 53)
+        program.come(late + 54)
+    else:
+        program.leave(late + 35, RUNNABLE)
+        program.come(late + 38)
+        program.enter(late + 40, "read")
+    program.back(late + 60, "read", 8)
+    program.enter(late + 70, "timerfd_settime")
+    program.arm(late + 75, 3 * MS, "timerfd_tmrproc")
+    program.back(late + 80, "timerfd_settime")
+    program.sleep(late + 90, 3 * MS, 3 * MS + 100, "read", "timerfd_tmrproc")
+    asleep = late + 50 if sleeps else late + 10
+    assert [job[:3] for job in jobs(program)] == [(MS, MS + 100, asleep), (2 * MS, late + 60, late + 110)]
+
+
+def test_a_sleep_that_was_due_already_and_that_a_signal_interrupts_is_one() -> None:
+    program = Program()
+    program.sleep(50, MS, MS + 100)
+    program.enter(2 * MS + 300, "clock_nanosleep")
+    program.arm(2 * MS + 310, 2 * MS)
+    program.back(2 * MS + 320, "clock_nanosleep", -516)
+    program.enter(2 * MS + 330, "restart_syscall")
+    program.arm(2 * MS + 340, 2 * MS)
+    program.back(2 * MS + 350, "restart_syscall")
+    program.sleep(2 * MS + 400, 3 * MS, 3 * MS + 100)
+    assert [job[:2] for job in jobs(program)] == [(MS, MS + 100), (2 * MS, 2 * MS + 350)]

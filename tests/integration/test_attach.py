@@ -23,8 +23,8 @@ pytestmark = here
 ON_A_GRID = ("absolute", "wall_clock", "condition", "semaphore", "timerfd", "signal", "budget")
 RELATIVE = ("relative", "poll", "select", "epoll")
 AT_ONCE = ("budget",)
-"""Whose wait does not sleep where its tick, or its next period, has come already: a release that nobody slept
-for is skipped."""
+"""Whose wait does not sleep where its next period has come already, of which no event tells: a release that
+nobody slept for is skipped."""
 KINDS = {
     "absolute": "clock_nanosleep",
     "wall_clock": "clock_nanosleep",

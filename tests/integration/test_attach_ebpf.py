@@ -17,7 +17,7 @@ from rtmeter.attach.grid import loop_of
 from rtmeter.attach.jobs import Job, jobs_of
 from rtmeter.attach.sleeps import sleeps_of
 from rtmeter.errors import RtmeterError
-from rtmeter.explain.events import LOST, Trace
+from rtmeter.explain.events import LOST, TIMER_ARMED, Trace
 from rtmeter.host.root import Root
 from rtmeter.measure.programs import attaching
 from rtmeter.measure.programs.attaching import EBPF, TRACEFS, Attached
@@ -25,6 +25,7 @@ from rtmeter.measure.programs.program import threads_of
 from rtmeter.trace.ebpf.btf import UnavailableError, types_of
 from rtmeter.trace.ebpf.programs import STRUCTURES
 from rtmeter.trace.ebpf.recorder import RingsRecorder
+from rtmeter.trace.of_threads import functions_of
 from waiting import until
 
 pytestmark = [here, pytest.mark.skipif(not takes_programs(), reason="this kernel takes no programs of ours")]
@@ -103,6 +104,20 @@ def test_its_own_sleeps_are_all_there(tmp_path: Path) -> None:
     assert [job.known for job in jobs if job.by_timer].count(True) >= 49
     assert attached.event_ns is not None
     assert attached.tally.lost == 0
+
+
+def test_the_kernels_own_ticks_are_not_told_as_timers_of_the_thread_that_they_interrupt() -> None:
+    if not functions_of(Root()):
+        pytest.skip("this kernel hides its functions")
+    recorder = RingsRecorder(Root(), [threading.get_native_id()])
+    recorder.start()
+    enough = time.thread_time() + 0.2
+    while time.thread_time() < enough:  # on a CPU: twenty ticks at 100 Hz
+        continue
+    recorder.stop()
+    trace = recorder.trace()
+    armed = [trace.name_of(row) for row in range(len(trace)) if trace.event[row] == TIMER_ARMED]
+    assert armed.count(None) == 0
 
 
 def test_a_reader_that_is_held_up_loses_events_and_counts_them() -> None:

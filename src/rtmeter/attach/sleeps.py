@@ -155,7 +155,9 @@ class Reader:
         self._on_since: int | None = None
         self._call: str | None = None
         self._in_call = False
-        self._armed: tuple[int, int, str] | None = None
+        self._armed: tuple[int, int, int, str] | None = None
+        """Of the timer of this call, or of one that was due when the call before set it: when it was armed,
+        how long the thread had run then, when it is due, its function."""
         self._fired: tuple[int, int, str] | None = None
         self._budget: int | None = None
         self._due: dict[str, int] = {}
@@ -222,7 +224,7 @@ class Reader:
                 name = self._open.call
             else:
                 self._close(*interrupted)
-        self._call, self._in_call, self._armed = name, True, None
+        self._call, self._in_call = name, True
 
     def _be_on(self) -> None:
         if self._on_since is None:
@@ -240,11 +242,10 @@ class Reader:
         self._due[function] = due_ns
         if function == BUDGET:
             self._budget = due_ns
-        elif function in _KINDS:
-            if before is not None and before <= self._now and before != self._spent.get(function):
-                self._take(before, function)
-        elif self._in_call and function == SLEEPER and due_ns != NO_VALUE:
-            self._armed = (self._now, due_ns, function)
+        elif self._in_call and due_ns != NO_VALUE and (function == SLEEPER or due_ns <= self._now):
+            self._armed = self._now, self._ran(), due_ns, function
+        elif before is not None and before <= self._now and before != self._spent.get(function):
+            self._take(before, function)
 
     def _fire(self, row: int) -> None:
         trace = self._trace
@@ -265,7 +266,7 @@ class Reader:
         by_timer = fired if fired is not None and fired[0] == cpu and fired[1] != NO_VALUE else None
         if self._open is None:
             if by_timer and self._in_call and self._on_since is not None and self._armed:
-                self._passed(by_timer)
+                self._serve(by_timer[1], by_timer[2])
                 return
             if self._whole or self._on_since is not None:
                 return
@@ -281,24 +282,29 @@ class Reader:
         )
         self._woken = True
 
-    def _passed(self, by_timer: tuple[int, int, str]) -> None:
+    def _serve(self, due_ns: int, function: str) -> None:
         """It was due when it was armed: the thread does not leave the CPU."""
         assert self._armed is not None
-        began = self._armed[0]
-        ran = self._ran() - (self._now - began)
-        kind = _KINDS.get(by_timer[2], self._call or "timer")
-        self._open = Sleep(began, self._now, 0, by_timer[1], kind, self._call, ran, 0, began)
+        began, ran, *_ = self._armed
+        self._spent[function] = due_ns
+        kind = _KINDS.get(function, self._call or "timer")
+        self._open = Sleep(began, self._now, 0, due_ns, kind, self._call, ran, 0, began)
         self._woken = True
 
     def _take(self, due_ns: int, function: str) -> None:
         """The expiry came while it did something else: it is served now, without a sleep."""
-        if self._open is None and (self._call or "").removesuffix("64") not in _SETS:
+        if self._open is None and function in _KINDS and not self._sets:
             self._spent[function] = due_ns
             kind, ran = _KINDS[function], self._ran()
             self._open = Sleep(self._now, self._now, 0, due_ns, kind, self._call, ran, 0)
             self._woken = True
             if not self._in_call:  # its handler runs at once
                 self._close(self._now, ran)
+
+    @property
+    def _sets(self) -> bool:
+        """Whether it is in a call that sets a timer."""
+        return (self._call or "").removesuffix("64") in _SETS
 
     def _leave(self, state: int) -> None:
         ran = self._ran()
@@ -357,6 +363,10 @@ class Reader:
 
     def _return(self, name: str | None, result: int) -> None:
         self._be_on()
+        armed, late = self._armed, self._armed is not None and self._armed[2] <= self._armed[0]
+        keep = late and self._sets  # for the wait that comes next
+        if armed and late and not keep and self._open is None:
+            self._serve(*armed[2:])
         if self._open is not None:
             if self._call is None and self._open.kind == "timer" and name:
                 self._open = replace(self._open, kind=name, call=name)
@@ -364,7 +374,7 @@ class Reader:
                 self._restart = self._now, self._ran()
             else:
                 self._close(self._now, self._ran())
-        self._in_call, self._call, self._armed = False, None, None
+        self._in_call, self._call, self._armed = False, None, armed if keep else None
 
     def _close(self, at_ns: int, ran_ns: int) -> None:
         """It was back in its own code then."""

@@ -16,12 +16,15 @@ from rtmeter.trace.recorded import Recorded
 from rtmeter.trace.recorder import Recorder
 
 FUNCTIONS = ("hrtimer_wakeup", "timerfd_tmrproc", "posix_timer_fn", "it_real_fn", "dl_task_timer")
-_TICKS = ("tick_sched_timer", "tick_nohz_handler")
-"""The kernel's own clock, which wakes nobody: its events are not recorded."""
+TICKS = (
+    *("tick_sched_timer", "tick_nohz_handler", "hrtick", "watchdog_timer_fn"),
+    *("sched_rt_period_timer", "sched_cfs_period_timer", "sched_cfs_slack_timer"),
+)
+"""The kernel's own clock and what it shares out by time, which wake nobody: their events are not recorded."""
 
 _CALLS = ("raw_syscalls/sys_enter", "raw_syscalls/sys_exit")
 _SYMBOLS = "/proc/kallsyms"
-_GREPPED = [word for name in (*FUNCTIONS, *_TICKS) for word in ("-e", name)]
+_GREPPED = [word for name in (*FUNCTIONS, *TICKS) for word in ("-e", name)]
 """What a machine far away looks for itself, in some 10 MB."""
 _ALIKE_NS = 100_000
 
@@ -60,7 +63,7 @@ class ThreadsRecorder(Recorder):
             yield from self._enable(dict.fromkeys(names, self._of("common_pid") if self._tids else ""))
         if not self._tids:
             return
-        ticks = [address for address, name in self._functions.items() if name in _TICKS]
+        ticks = [address for address, name in self._functions.items() if name in TICKS]
         no_tick = " && ".join(f"function != {address:#x}" for address in ticks)
         yield from self._enable(
             {
@@ -107,7 +110,7 @@ def functions_of(root: Root) -> dict[int, str]:
     )
     for line in text.splitlines():
         words = line.split()
-        if len(words) == 3 and words[2] in (*FUNCTIONS, *_TICKS) and int(words[0], 16):
+        if len(words) == 3 and words[2] in (*FUNCTIONS, *TICKS) and int(words[0], 16):
             found[int(words[0], 16)] = words[2]
     return found
 

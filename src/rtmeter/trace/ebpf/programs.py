@@ -8,7 +8,7 @@ last: so a reader knows which are whole, and that none with an earlier time is s
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass
 
 from rtmeter.trace.ebpf.btf import Types
@@ -64,13 +64,14 @@ class Programs:
         self._table, self._types, self._tids = table, types, tuple(tids)
         self._pid = types.offset("task_struct", "pid")
 
-    def all(self, budget: int | None) -> list[TracepointCode]:
-        """``budget``: the address of the function of deadline threads' timers, where it is known."""
+    def all(self, budget: int | None, ticks: Collection[int] = ()) -> list[TracepointCode]:
+        """``budget``: the address of the function of deadline threads' timers, where it is known; ``ticks``:
+        of timers that are left out."""
         return [
             self._program("sched_switch", self._switch),
             self._program("sched_waking", self._waking),
-            self._program("hrtimer_start", self._armed),
-            self._program("hrtimer_expire_entry", lambda code: self._fires(code, budget)),
+            self._program("hrtimer_start", lambda code: self._armed(code, ticks)),
+            self._program("hrtimer_expire_entry", lambda code: self._fires(code, budget, ticks)),
             self._program("hrtimer_expire_exit", self._fired),
             *self.calls(self._tids),
         ]
@@ -184,11 +185,26 @@ class Programs:
         code.load(R5, R2, self._types.offset("hrtimer", "base"))
         code.load(R5, R5, self._types.offset("hrtimer_clock_base", "offset"))
 
-    def _armed(self, code: Code) -> None:
+    def _leave_out(self, code: Code, ticks: Collection[int]) -> None:
+        """Ends, if the timer that is the first argument is one of them."""
+        if not ticks:
+            return
+        code.load(R2, R6, 0)
+        code.load(R2, R2, self._types.offset("hrtimer", "function"))
+        for address in ticks:
+            code.large(R1, address)
+            code.go_if_same(R2, R1, "tick")
+        code.go("other")
+        code.label("tick")
+        code.end()
+        code.label("other")
+
+    def _armed(self, code: Code, ticks: Collection[int]) -> None:
         code.call(CURRENT)
         self._if_its(code, R0, self._tids, "its")
         code.end()
         code.label("its")
+        self._leave_out(code, ticks)
         self._line(code)
         self._record(code, ARMED)
         self._store_timer(code)
@@ -200,7 +216,8 @@ class Programs:
         code.store(R9, SECOND, R5)
         self._done(code)
 
-    def _fires(self, code: Code, budget: int | None) -> None:
+    def _fires(self, code: Code, budget: int | None, ticks: Collection[int]) -> None:
+        self._leave_out(code, ticks)
         self._line(code)
         self._timer(code)
         code.store_value(R8, _FIRES, 1)

@@ -59,7 +59,9 @@ class RingsRecorder:
         also: int | None = None,
         records: int = RECORDS,
     ) -> None:
-        functions = {address: name for address, name in functions_of(root).items() if name in FUNCTIONS}
+        known = functions_of(root)
+        functions = {address: name for address, name in known.items() if name in FUNCTIONS}
+        ticks = known.keys() - functions.keys()
         calls = call_names_32(platform.machine()) if is_32_bit else call_names(platform.machine())
         self._columns = RecordColumns(functions, calls)
         self._parts: list[Trace] = []
@@ -71,7 +73,7 @@ class RingsRecorder:
             made.callback(self._rings.close)
             programs = Programs(self._rings.table, types, tids)
             budget = next((address for address, name in functions.items() if name == _BUDGET), None)
-            self._loaded = _loaded(made, types, programs.all(budget))
+            self._loaded = _loaded(made, types, programs.all(budget, ticks))
             self._for_now = [] if also is None else _loaded(made, types, programs.calls([also]))
             self._stack = made.pop_all()
         self.marks: list[Mark] = []
