@@ -76,6 +76,32 @@ def test_a_stop_that_interrupts_the_wait_leaves_the_expiry_to_the_next_one() -> 
     ]
 
 
+@pytest.mark.parametrize("handled", [False, True])
+def test_an_expiry_that_came_during_a_stop_is_what_ends_the_sleep_that_goes_on(handled: bool) -> None:
+    call, function = ("rt_sigsuspend", "posix_timer_fn") if handled else ("read", "timerfd_tmrproc")
+    program = Program()
+    program.arm(30, MS, function)
+    program.enter(50, call)
+    program.leave(70)
+    program.wake(1000, by=77, cpu=1)  # SIGSTOP
+    program.come(1010)
+    program.back(1020, call, -514 if handled else -512)
+    program.leave(1030, BLOCKED)
+    program.wake(4 * MS + 1000, by=77, cpu=1)  # SIGCONT
+    program.come(4 * MS + 1010)
+    if handled:
+        program.arm(4 * MS + 1030, 5 * MS, function)
+        program.enter(4 * MS + 1040, "rt_sigreturn")
+        program.back(4 * MS + 1050, "rt_sigreturn", -4)
+    else:
+        program.enter(4 * MS + 1020, call)
+        program.arm(4 * MS + 1025, 5 * MS, function)
+        program.back(4 * MS + 1030, call, 8)
+    program.sleep(4 * MS + 1500, 5 * MS, 5 * MS + 100, call, function)
+    kind = "posix_timer" if handled else "timerfd"
+    assert jobs(program) == [(MS, 4 * MS + 1030, 4 * MS + 1520, 490, kind)]
+
+
 def test_what_a_sleep_in_another_call_waited_for_is_taken_once() -> None:
     program = Program()
     at = 50

@@ -292,14 +292,18 @@ class Reader:
         self._woken = True
 
     def _take(self, due_ns: int, function: str) -> None:
-        """The expiry came while it did something else: it is served now, without a sleep."""
-        if self._open is None and function in _KINDS and not self._sets:
-            self._spent[function] = due_ns
-            kind, ran = _KINDS[function], self._ran()
+        """The expiry came while it did something else, or in a sleep that a signal had interrupted, so that
+        it was not seen to end it: it is served now."""
+        if function not in _KINDS or self._sets or (self._open is not None and self._open.due_ns is not None):
+            return
+        self._spent[function] = due_ns
+        kind, ran = _KINDS[function], self._ran()
+        if self._open is None:
             self._open = Sleep(self._now, self._now, 0, due_ns, kind, self._call, ran, 0)
-            self._woken = True
-            if not self._in_call:  # its handler runs at once
-                self._close(self._now, ran)
+        self._open = replace(self._open, due_ns=due_ns, kind=kind)
+        self._woken, self._restart = True, None
+        if not self._in_call:  # its handler runs at once
+            self._close(self._now, ran)
 
     @property
     def _sets(self) -> bool:
