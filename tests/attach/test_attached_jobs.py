@@ -320,6 +320,16 @@ def test_a_period_that_is_given_tells_the_drift_against_it() -> None:
     assert loop.drift_ns == releases[-1] - releases[0] - 7 * MS
 
 
+def test_a_loop_that_sleeps_for_what_is_left_until_its_next_time_does_not_drift() -> None:
+    program, at = Program(), 50
+    for k in range(1, 30):
+        release = k * MS + 600 + 40 * (k * k % 7)  # what it takes to work that out
+        program.sleep(at, release, release + 20_000 * (k % 4 + 1))
+        at = release + 20_000 * (k % 4 + 1) + 300
+    loop = loop_of(jobs(program))
+    assert (loop.on_grid, loop.steady, loop.drift_ns, loop.asked_ns) == (False, True, None, None)
+
+
 def test_a_timeout_from_now_on_is_no_grid_even_if_it_comes_evenly() -> None:
     assert not loop_of(jobs(periodic([MS, 2 * MS, 3 * MS], call="epoll_wait"))).on_grid
 

@@ -39,7 +39,8 @@ class AttachedLoop:
     too few). ``on_grid``: the releases lie on multiples of it, but where it began anew; ``steady``: most
     distances are near it. ``kinds``: jobs by what released them. ``drift_ns``: where sleeps are
     relative, by how much all releases together came later than the given period, else the time that was
-    slept for, after the one before; ``waits`` for locks within jobs."""
+    slept for, after the one before (None where the thread corrects that itself); ``waits`` for locks
+    within jobs."""
 
     period_ns: int | None
     on_grid: bool
@@ -78,7 +79,8 @@ def loop_of(jobs: Sequence[Job], period_ns: int | None = None) -> AttachedLoop:
     steady = period is not None and (on_grid or _is_steady(distances, period))
     asked = drift = None
     if by_timer and not on_grid and steady and period is not None:
-        asked = period_ns or _asked_ns(told) or period
+        asked = period_ns or (None if _is_corrected(told, distances) else _asked_ns(told) or period)
+    if asked is not None:
         drift = sum(distances) - len(distances) * asked
     unknown, waits = sum(not job.known for job in jobs), sum(job.waits for job in jobs)
     loop = AttachedLoop(
@@ -144,8 +146,25 @@ def _is_steady(distances: Sequence[int], period_ns: int) -> bool:
 
 def _asked_ns(jobs: Sequence[Job]) -> int | None:
     """How long the thread asks to sleep, mostly."""
-    asked = sorted(job.release_ns - job.armed_ns for job in jobs if job.known and job.armed_ns is not None)
+    asked = sorted(_sleeps_of(jobs))
     return asked[(len(asked) - 1) // 2] if asked else None
+
+
+def _sleeps_of(jobs: Sequence[Job]) -> list[int]:
+    return [job.release_ns - job.armed_ns for job in jobs if job.known and job.armed_ns is not None]
+
+
+def _is_corrected(jobs: Sequence[Job], distances: Sequence[int]) -> bool:
+    """Whether the thread asks each time for what is left until a time of its own: how long it asks to sleep
+    differs more than the distances of its releases."""
+    asked = _sleeps_of(jobs)
+    return len(asked) >= _FEWEST and _spread(asked) > _spread(distances)
+
+
+def _spread(values: Sequence[int]) -> int:
+    """Between the quartiles."""
+    first, third = np.quantile(values, (0.25, 0.75), method="inverted_cdf").tolist()
+    return int(third - first)
 
 
 def changing(jobs: Iterable[Job], loop: AttachedLoop) -> Iterator[tuple[Job, int | None]]:
