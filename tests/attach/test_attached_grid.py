@@ -10,6 +10,7 @@ from rtmeter.attach import releases
 from rtmeter.attach.grid import loop_of
 from rtmeter.attach.jobs import Job
 from rtmeter.attach.releases import columns_of
+from rtmeter.attach.sleeps import MESSAGE
 from rtmeter.model import SERVED, SKIPPED
 
 MS = 1_000_000
@@ -34,3 +35,15 @@ def test_a_gap_longer_than_the_largest_is_a_loop_that_was_stopped_and_no_skips(
 def test_a_period_is_near_most_distances(off_ns: int, steady: bool) -> None:
     found = loop_of(jobs([MS - off_ns, MS + off_ns] * 10, "nanosleep"), MS)
     assert (found.on_grid, found.steady, found.drift_ns) == (False, steady, 0 if steady else None)
+
+
+@pytest.mark.parametrize(("answers", "paced"), [(1, True), (2, False)])
+def test_a_loop_that_waits_once_for_an_answer_in_each_cycle_is_paced_by_its_timer(
+    answers: int, paced: bool
+) -> None:
+    cycles = jobs([MS] * 10)
+    waits = [Job(job.free_ns + 50, job.free_ns + 60, job.free_ns + 90, 30, MESSAGE, None) for job in cycles]
+    found = sorted(cycles + waits * answers, key=lambda job: job.release_ns)
+    loop = loop_of(found)
+    assert (loop.by_timer, loop.on_grid) == (paced, paced)
+    assert (loop.period_ns == MS) == paced

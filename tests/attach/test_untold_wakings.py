@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from programs import ENDED, Program, T
 
 from rtmeter.attach.jobs import jobs_of
 from rtmeter.attach.sleeps import sleeps_of
+from rtmeter.host.threads import Task
+from rtmeter.measure.programs.looking import ThreadSeen, words
 
 
 @pytest.mark.parametrize("with_switch", [True, False])
@@ -72,6 +76,17 @@ def test_where_no_timer_or_more_than_one_could_have_ended_the_sleep_it_is_unknow
     told = sleeps_of(program.trace, T)
     assert [job.known for job in jobs_of(told.sleeps)] == [True, False]
     assert told.inferred == 0
+
+
+def test_a_thread_that_is_seen_to_wake_once_did_no_whole_job_but_slept() -> None:
+    once = Program(1010)
+    once.wake(1000)
+    once.leave(1100)
+    told = sleeps_of(once.trace, T)
+    assert (told.sleeps, told.switches, told.left) == ([], 1, 1)
+    thread = Task(T, T, "loop", False, False, "S", "other", 0, 0, 1)
+    seen = ThreadSeen(thread, (0,), None, 0, 0.0, None, told.left)
+    assert (words(seen), words(replace(seen, left=0))) == ("did no whole job", "never woke")
 
 
 def test_a_later_thread_of_the_same_id_is_another() -> None:

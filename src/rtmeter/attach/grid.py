@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
 
 from rtmeter.attach.jobs import RELATIVE, Job
+from rtmeter.attach.sleeps import MESSAGE
 
 EXACT_NS, BUDGET_NS = 10, 50_000
 """How far an expiry may be off its grid: programs count with fractions; the kernel sets a deadline thread's
@@ -57,8 +58,9 @@ class AttachedLoop:
 
     @property
     def by_timer(self) -> bool:
-        """Whether timers release most jobs."""
-        return 2 * self.kinds.get("message", 0) < sum(self.kinds.values())
+        """Whether timers pace it: they release two jobs in five, or more. A loop that waits once for an
+        answer in each cycle has one in two."""
+        return _by_timer(self.kinds)
 
     @property
     def kind(self) -> str:
@@ -69,7 +71,7 @@ class AttachedLoop:
 def loop_of(jobs: Sequence[Job], period_ns: int | None = None) -> AttachedLoop:
     """``period_ns``: as the user gave it."""
     kinds = dict(Counter(job.kind for job in jobs))
-    by_timer = 2 * kinds.get("message", 0) < len(jobs)
+    by_timer = _by_timer(kinds)
     told = [job for job in jobs if job.by_timer or not by_timer]
     distances = [b.release_ns - a.release_ns for a, b in pairwise(told) if a.known and b.known]
     period = period_ns or mode_of(distances)
@@ -88,6 +90,10 @@ def loop_of(jobs: Sequence[Job], period_ns: int | None = None) -> AttachedLoop:
     )
     changes = (PeriodChange(job.release_ns, now) for job, now in changing(jobs, loop) if now is not None)
     return replace(loop, changes=tuple(changes))
+
+
+def _by_timer(kinds: Mapping[str, int]) -> bool:
+    return bool(kinds) and 5 * kinds.get(MESSAGE, 0) <= 3 * sum(kinds.values())
 
 
 def mode_of(distances: Sequence[int]) -> int | None:

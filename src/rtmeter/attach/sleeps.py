@@ -69,15 +69,16 @@ class Sleep:
 class ThreadSleeps:
     """All sleeps of a thread in order (none of a Reader's); ``events``: how many concern it; ``priorities``
     that it had on a CPU; ``held_ups``: how often the kernel held it up within its work;
-    ``switches``: how often it came on a CPU; ``inferred``: how often its waking was not told, but the only
-    timer that could have ended the sleep was; ``ended``: the thread has ended; ``first_ns`` and ``last_ns``:
-    of the events that are known of it."""
+    ``switches``: how often it came on a CPU; ``left``: how often it went to sleep; ``inferred``: how often
+    its waking was not told, but the only timer that could have ended the sleep was; ``ended``: the thread
+    has ended; ``first_ns`` and ``last_ns``: of the events that are known of it."""
 
     sleeps: list[Sleep]
     events: int
     priorities: frozenset[int]
     held_ups: int
     switches: int
+    left: int
     inferred: int
     ended: bool
     first_ns: int
@@ -123,7 +124,7 @@ class Reader:
         self._sleeps: list[Sleep] = []
         self._now = 0
         self._first_ns: int | None = None
-        self._held_ups = self._switches = self._inferred = self._events = 0
+        self._held_ups = self._switches = self._left = self._inferred = self._events = 0
         self._priorities: set[int] = set()
         self._ended = False
         self._ran_ns = 0
@@ -199,7 +200,7 @@ class Reader:
 
     def seen(self) -> ThreadSleeps:
         first = self._now if self._first_ns is None else self._first_ns
-        counts = self._held_ups, self._switches, self._inferred
+        counts = self._held_ups, self._switches, self._left, self._inferred
         priorities = frozenset(self._priorities)
         return ThreadSleeps([], self._events, priorities, *counts, self._ended, first, self._now)
 
@@ -319,6 +320,7 @@ class Reader:
             return
         yields = self._call == "sched_yield" and self._budget is not None
         if state == _SLEEPING or (yields and STATES[state] == "runnable"):
+            self._left += 1
             began = self._open if self._open is not None and self._in_call else None  # woken in vain
             kind = _KINDS[BUDGET] if yields else MESSAGE
             self._open = Sleep(

@@ -79,7 +79,7 @@ def _nothing(task: Task, followed: Followed, callback: Callback | None) -> Rtmet
     if callback is not None:
         message, remedy = "was not called in that time", "measure for longer"
         return RtmeterError(message, field="callback", value=callback.name, remedy=remedy)
-    if followed.slept:
+    if followed.slept or followed.seen.left:
         message, remedy = "did one job at most in that time", "measure for longer"
     elif followed.seen.switches or task.state == "R":
         message, remedy = (

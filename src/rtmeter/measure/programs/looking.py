@@ -29,8 +29,8 @@ _EVERY_S = 0.1
 
 @dataclass(frozen=True, slots=True)
 class ThreadSeen:
-    """A thread: what wakes it how often (None: it had no job), and the spread of the distances of its
-    wake-ups, p99 less p50 (None: too few)."""
+    """A thread: what wakes it how often (None: it had no job), the spread of the distances of its wake-ups,
+    p99 less p50 (None: too few), and how often it went to sleep."""
 
     task: Task
     cpus: tuple[int, ...]
@@ -38,10 +38,11 @@ class ThreadSeen:
     jobs: int
     busy_share: float
     jitter_ns: int | None
+    left: int = 0
 
     @property
     def periodic(self) -> bool:
-        """Whether timers release most of its jobs, at one distance."""
+        """Whether timers pace it, at one distance."""
         return self.loop is not None and self.loop.by_timer and self.loop.steady and self.jobs >= FEWEST_JOBS
 
     def to_json(self) -> dict[str, Any]:
@@ -73,7 +74,8 @@ def look(program: Program, root: Root, wait: Callable[[float], object] = time.sl
         trace = attached.trace()
     found = []
     for task in tasks:
-        jobs = list(jobs_of(sleeps_of(trace, task.tid).sleeps))
+        told = sleeps_of(trace, task.tid)
+        jobs = list(jobs_of(told.sleeps))
         intervals = np.diff(np.asarray([job.wake_ns for job in jobs], np.int64))
         jitter = None
         if len(intervals) >= FEWEST_JOBS:
@@ -81,7 +83,8 @@ def look(program: Program, root: Root, wait: Callable[[float], object] = time.sl
             jitter = int(p99 - p50)
         cpus = tuple(sorted(allowed_cpus(root, task) or ()))
         busy = sum(job.busy_ns for job in jobs) / took_ns
-        found.append(ThreadSeen(task, cpus, loop_of(jobs) if jobs else None, len(jobs), busy, jitter))
+        loop = loop_of(jobs) if jobs else None
+        found.append(ThreadSeen(task, cpus, loop, len(jobs), busy, jitter, told.left))
     return found
 
 
@@ -106,6 +109,8 @@ def _refuse(message: str, remedy: str) -> Task:
 
 def words(seen: ThreadSeen) -> str:
     """What wakes it, in a few words."""
+    if seen.loop is None and seen.left:
+        return "did no whole job"
     if seen.loop is None:
         return "never slept" if seen.task.state == "R" else "never woke"
     return f"{seen.loop.kind}, {seen.jobs} times"
