@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "../common/receive_buffer.hpp"
 #include "rtmeter/adapter.hpp"
 
 namespace {
@@ -62,6 +63,8 @@ class Lcm final : public rtmeter::Adapter {
     if (run_.measurement == RTM_WAKEUP) return;
     sink.put("transport", "udpm").put("url", url_).put("qos.reliability", "best_effort");
     sink.put("qos.history", "drop_new").put("qos.depth", std::to_string(depth()));
+    const std::string doubt = rtmeter_common::too_large_to_receive(run_.payload_bytes);
+    if (!doubt.empty()) sink.put_chosen("discovery", "LCM has no connections" + doubt);
   }
 
   void* create_publisher(void* /*node*/, const std::string& topic) override {

@@ -8,12 +8,12 @@
 #include <chrono>
 #include <cstring>
 #include <deque>
-#include <fstream>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "../common/receive_buffer.hpp"
 #include "../common/session.hpp"
 #include "carriers.hpp"
 #include "connections.hpp"
@@ -324,13 +324,8 @@ class Ros1 final : public rtmeter::Adapter {
   void describe_transport(rtmeter::Sink& sink, const std::string& where) const {
     sink.put("transport", transport_);
     sink.put("qos.reliability", transport_ == "udp" ? "best_effort" : "reliable");
-    std::uint64_t buffer_bytes = UINT64_MAX;
-    std::ifstream("/proc/sys/net/core/rmem_default") >> buffer_bytes;
     std::string found;
-    if (transport_ == "udp" && run_.payload_bytes > buffer_bytes)
-      found = " (a payload of " + std::to_string(run_.payload_bytes) +
-              " bytes is more than a socket's receive buffer holds, net.core.rmem_default = " +
-              std::to_string(buffer_bytes) + ")";
+    if (transport_ == "udp") found = rtmeter_common::too_large_to_receive(run_.payload_bytes);
     for (const Publisher& one : publishers_)
       found +=
           ", " + std::to_string(one.port.getNumSubscribers()) + " subscribers of " + full_name(one.topic);

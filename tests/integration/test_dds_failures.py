@@ -11,6 +11,7 @@ from dds_runs import AMONG_OTHERS, MS, SECOND, each_adapter, pairs, settled
 from namespaces import ip, lose_link_for_a_while, quiet_network, two_namespaces
 from probe_runs import LONG, Config, Probe, client_and_server, counts, probe, read, refusal
 
+from rtmeter.measure.probe.probes import find_probes
 from waiting import until
 
 PATIENT: Config = {"connect_timeout_ns": 3600 * SECOND}
@@ -88,6 +89,23 @@ def test_a_payload_that_no_socket_can_hold_is_told(tmp_path: Path, adapter: str)
     assert error["field"] == "server"
     assert f"a payload of {payload} bytes" in error["message"]
     assert f"net.core.rmem_max = {limit}" in error["message"]
+
+
+@pytest.mark.parametrize("beyond", [False, True])
+@pytest.mark.parametrize("adapter", ["fastdds", "fastdds3", "lcm"])
+def test_a_payload_is_held_against_the_buffer_that_the_sockets_have(
+    tmp_path: Path, adapter: str, beyond: bool
+) -> None:
+    """These leave it to the system, which makes it smaller than it may be."""
+    if adapter not in find_probes():
+        pytest.skip(f"the adapter {adapter} is not built here")
+    holds = int(Path("/proc/sys/net/core/rmem_default").read_text())
+    payload = holds + 1 if beyond else holds
+    config = {"adapter": adapter, "role": "client", "session": f"test-{uuid.uuid4()}"}
+    error = refusal(tmp_path, ALONE | config | {"payload_bytes": payload})
+    assert error["field"] == "server"
+    told = f"a payload of {payload} bytes is more than the receive buffer of its sockets holds, {holds} bytes"
+    assert (told in error["message"], "receive buffer" in error["message"]) == (beyond, beyond), error
 
 
 @pairs(("cyclonedds", "fastdds"))

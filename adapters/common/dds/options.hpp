@@ -7,11 +7,11 @@
 #include <net/if.h>
 
 #include <cstdint>
-#include <fstream>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "../receive_buffer.hpp"
 #include "../session.hpp"
 #include "../text.hpp"
 #include "../threads.hpp"
@@ -158,13 +158,7 @@ struct Options {
     if (interface.address.empty()) return where;
     where += " on " + interface.name + ", multicast";
     if (!peers.empty()) where += " and " + rtmeter_common::joined(peers, ", ");
-    std::uint64_t buffer_bytes = UINT64_MAX;
-    std::ifstream("/proc/sys/net/core/rmem_max") >> buffer_bytes;
-    if (transport == "udp" && payload_bytes > buffer_bytes)
-      where += " (a payload of " + std::to_string(payload_bytes) +
-               " bytes is more than a socket's receive buffer may hold, net.core.rmem_max = " +
-               std::to_string(buffer_bytes) + ")";
-    return where;
+    return transport == "udp" ? where + rtmeter_common::too_large_to_receive(payload_bytes) : where;
   }
 
   std::string settings_name, settings;  // the user's
