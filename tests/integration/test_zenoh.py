@@ -43,6 +43,29 @@ def test_ends_meet_as_the_options_say(tmp_path: Path, options: dict[str, str], f
     assert not list(Path(tempfile.gettempdir()).glob(left))
 
 
+@pytest.mark.parametrize("transport", ["tcp", "unixsock-stream"])
+def test_a_router_that_runs_already_says_what_carries_messages(tmp_path: Path, transport: str) -> None:
+    """zenoh takes its low-latency transport only if both ends have it, and says nothing if not."""
+
+    def folder(name: str) -> Path:
+        (tmp_path / name).mkdir()
+        return tmp_path / name
+
+    has_router = SHORT | {"options": {"via": "router", "transport": transport}}
+    with client_and_server(folder("theirs"), has_router) as (asks, with_router):
+        router = with_router.events[0]["endpoint"]
+        over = {"via": "router", "router": router}
+        with client_and_server(folder("ours"), SHORT | {"options": over}) as (client, server):
+            assert settled(client, server)["lost"] == 0
+        facts = read(client.log)[0].meta["adapter"]
+        assert (facts["transport"], facts["lowlatency"], facts["router"]) == (transport, "no", router)
+        for key, value in (("lowlatency", "yes"), ("transport", transport)):
+            asked = {"role": "server", "session": "test-refused", "options": over | {key: value}}
+            error = refusal(folder(key), SHORT | ROUNDTRIP | asked)  # its socket's file is still there
+            assert error["field"] == f"option {key}"
+        assert settled(asks, with_router)["lost"] == 0
+
+
 @pytest.mark.parametrize(("options", "consolidation"), [({}, "auto"), ({"consolidation": "none"}, "none")])
 def test_replies_are_consolidated_as_asked(
     tmp_path: Path, options: dict[str, str], consolidation: str

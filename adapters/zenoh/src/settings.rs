@@ -21,7 +21,8 @@ const EXPRESS: Choice = Choice {
 const LOW_LATENCY: Choice = Choice {
     key: "lowlatency",
     words: &["no", "yes"],
-    about: "zenoh's low-latency transport: no priorities, and no message larger than a batch, 65,535 bytes",
+    about: "zenoh's low-latency transport: no priorities, and no message larger than a batch, 65,535 bytes; \
+            not over a router that runs already",
 };
 const CONSOLIDATION: Choice = Choice {
     key: "consolidation",
@@ -89,15 +90,19 @@ impl Settings {
             return Ok(settings);
         }
         settings.express = EXPRESS.of(run)? == "yes";
-        settings.transport = TRANSPORT.of(run)?;
         settings.via_router = VIA.of(run)? == "router";
-        settings.low_latency = LOW_LATENCY.of(run)? == "yes";
         settings.requests = run.measurement() == Measurement::Request;
         if settings.requests && CONSOLIDATION.of(run)? == "none" {
             settings.consolidation = ConsolidationMode::None;
         }
         if settings.via_router {
             settings.router = ROUTER.of(run);
+        }
+        if settings.router.is_empty() {
+            settings.transport = TRANSPORT.of(run)?;
+            settings.low_latency = LOW_LATENCY.of(run)? == "yes";
+        } else {
+            settings.transport = transport_of(&settings.router)?;
         }
         let listens = run.role() == Role::Server && settings.router.is_empty();
         if listens && settings.transport != "unixsock-stream" {
@@ -114,7 +119,7 @@ impl Settings {
     /// a router.
     fn of_participant(mut self, run: &Run) -> Result<Self, SetupError> {
         self.express = EXPRESS.of(run)? == "yes";
-        self.transport = "tcp";
+        self.transport = TRANSPORT.words[0];
         self.via_router = VIA.of(run)? == "router";
         if self.via_router {
             self.router = ROUTER.of(run);
@@ -123,6 +128,7 @@ impl Settings {
                 let message = "a discovery has no server, in whose process a router could be";
                 return Err(SetupError::new("option router", self.router, message, remedy));
             }
+            self.transport = transport_of(&self.router)?;
             self.endpoint = self.router.clone();
             return Ok(self);
         }
@@ -226,9 +232,9 @@ impl Settings {
         zenoh::open(config).wait().map_err(|error| failed("session", place, &error))
     }
 
-    /// Where the file of a Unix socket lies, which zenoh leaves with its lock.
+    /// Where the file of a Unix socket of ours lies, which zenoh leaves with its lock.
     pub fn socket_file(&self) -> Option<&str> {
-        self.endpoint.strip_prefix("unixsock-stream/")
+        self.router.is_empty().then(|| self.endpoint.strip_prefix("unixsock-stream/")).flatten()
     }
 
     /// Where others are looked for; None: the session is alone.
@@ -259,6 +265,17 @@ impl Settings {
             sink.put("router", if self.router.is_empty() { "in the server's process" } else { &self.router });
         }
     }
+}
+
+/// What carries messages to a router that runs already: where it listens says so. Neither that nor the
+/// low-latency transport, which zenoh takes only if both ends have it, is the run's to choose: options transport
+/// and lowlatency are refused.
+fn transport_of(router: &str) -> Result<&'static str, SetupError> {
+    let scheme = router.split('/').next().unwrap_or_default();
+    TRANSPORT.words.iter().find(|word| **word == scheme).copied().ok_or_else(|| {
+        let message = format!("the adapter's sessions speak {}", TRANSPORT.words.join(" and "));
+        SetupError::new("option router", router, message, "give where a zenohd listens: router=tcp/HOST:7447")
+    })
 }
 
 /// A port that follows from the session, below those that the kernel gives out.
