@@ -5,6 +5,7 @@ Each parser takes text (or what YAML made of it) and raises ``ValueError(message
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from collections.abc import Iterable, Mapping
@@ -203,6 +204,14 @@ def visible(text: str) -> str:
 
 
 _HEEDED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def from_json(text: str | bytes) -> Any:
+    """What JSON of somebody else's says. Raises ValueError, also where brackets lie too deep in brackets."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("brackets in too many brackets") from None
 
 
 def harmless(content: Any) -> Any:

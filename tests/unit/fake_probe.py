@@ -155,6 +155,21 @@ class Probe:
             self.say("progress", released=5, of=self.total, warm_up=3, max_ns=None)
             self.end("complete")
             return 0
+        if self.behave == "bracketed":  # deeper in brackets, and larger, than anybody reads
+            self.begin()
+            os.write(1, b"[" * 100_000 + b"\n" + b'{"event":' * 100_000 + b"\n")
+            self.say("progress", **counts(5, self.total), max_ns=10**400)
+            self.say("progress", **counts(5, 10**400), max_ns=None)
+            self.end("complete")
+            return 0
+        if self.behave == "inarticulate":  # an error whose words are none
+            self.say("error", field={"a": 1}, value=[1], message=None, remedy=7)
+            return 1
+        if self.behave == "talkative":  # more than is kept, and then why it ends
+            self.begin()
+            os.write(1, b'{"event": "hello"}\n' * 5000)
+            self.say("error", field="cpus", value="9", message="CPU 9 does not exist", remedy="choose 0-1")
+            return 1
         if self.behave in ("beyond", "see_saw"):  # always getting on, and no end; or to and fro
             self.begin()
             self.deaf_for_ever()

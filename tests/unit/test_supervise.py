@@ -253,6 +253,23 @@ def test_numbers_that_are_none_are_no_progress(tmp_path: Path) -> None:
     assert [w["message"].partition(" status")[0] for w in record["warnings"]] == ["3"]
 
 
+def test_status_lines_that_no_parser_and_no_number_holds_are_doubts(tmp_path: Path) -> None:
+    seen: list[dict[str, Any]] = []
+    record = run(tmp_path, "bracketed", watch=seen.append)
+    assert seen == []
+    assert [w["message"].partition(" status")[0] for w in record["warnings"]] == ["4"]
+
+
+def test_an_error_without_words_is_still_one(tmp_path: Path) -> None:
+    record = run(tmp_path, "inarticulate")
+    assert (record["status"], record["error"]["message"]) == ("failed", "died in mid-run (exit code 1)")
+    assert "malformed_status" in [w["type"] for w in record["warnings"]]
+
+
+def test_whoever_talks_much_is_quoted_all_the_same(tmp_path: Path) -> None:
+    assert run(tmp_path, "talkative")["error"]["message"] == "CPU 9 does not exist"
+
+
 def test_a_pipe_in_the_place_of_the_log_is_not_waited_for(tmp_path: Path) -> None:
     record = run(tmp_path, "pipe")
     assert record["error"]["message"] == "cannot be read: It is no regular file"

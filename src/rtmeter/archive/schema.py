@@ -7,6 +7,7 @@ import json
 import pyarrow as pa
 
 from rtmeter.errors import RtmeterError
+from rtmeter.values import from_json
 
 FORMAT, VERSION = "rtmeter-archive", 1
 
@@ -103,7 +104,7 @@ def described() -> str:
 def version_of(description: str | None, where: str) -> int:
     """The version that a table says it has. Raises RtmeterError if it is none of ours, or a newer one."""
     try:
-        about = json.loads(description or "")
+        about = from_json(description or "")
         if about["format"] != FORMAT or not isinstance(about["version"], int):
             raise ValueError
     except (ValueError, TypeError, KeyError):

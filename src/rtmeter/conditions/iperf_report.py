@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
+
+from rtmeter.values import from_json
 
 Report = dict[str, Any]
 """What one end printed; empty if it did not get to that."""
@@ -30,7 +31,7 @@ class CarriedTraffic:
 def parse(printed: str) -> Report:
     """The report in what was printed: a login shell may have spoken before it."""
     try:
-        report = json.loads(printed[max(printed.find("{"), 0) :] or "{}")
+        report = from_json(printed[max(printed.find("{"), 0) :] or "{}")
     except ValueError:
         return {}
     return report if isinstance(report, dict) else {}

@@ -25,6 +25,7 @@ from rtmeter.host.remote_root import RemoteRoot
 from rtmeter.host.remote_shell import ConnectionLostError
 from rtmeter.host.root import Root
 from rtmeter.model import LOCAL
+from rtmeter.values import from_json
 
 FILE = "journal"
 _ELSEWHERE = "journal-on-"
@@ -180,7 +181,7 @@ def _content(line: bytes) -> dict[str, Any]:
     checksum, _, text = line.partition(b" ")
     if checksum != b"%08x" % zlib.crc32(text):
         raise ValueError("is damaged")
-    content = json.loads(text)
+    content = from_json(text)
     if not isinstance(content, dict):
         raise ValueError("is damaged")
     return content

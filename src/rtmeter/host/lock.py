@@ -19,7 +19,7 @@ from rtmeter.errors import RtmeterError
 from rtmeter.host import state
 from rtmeter.host.root import Root
 from rtmeter.host.trust import require_trusted
-from rtmeter.values import visible
+from rtmeter.values import from_json, visible
 
 FILE, ROOTS_FILE = "rtmeter.lock", "rtmeter-root.lock"
 ROOT_WAITS_S = 3600
@@ -198,8 +198,8 @@ def _process_that_locked(descriptor: int) -> int | None:
 def holder(content: bytes) -> str:
     """The holder in words, by what the lock's file says, which may be anybody's."""
     try:
-        about = json.loads(content)
+        about = from_json(content)
         words = f"{about['what']} of {about['user']}, process {about['pid']}, since {about['since']}"
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except (ValueError, KeyError, TypeError):
         return "by another process, which does not say who it is"
     return visible(words[:_LONGEST_WORDS])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from rtmeter.errors import RtmeterError
+from rtmeter.values import from_json
 
 _DEFAULT_TIMING = Path("system", "timing", "default.hpp")
 _SERVICES = ("servers", "clients", "action_servers", "action_clients")
@@ -72,7 +72,7 @@ def _irobot(path: Path, text: str) -> Foreign:
     """Each publisher of a node is a stage that hears what the node hears, at its own period; a node that only
     hears is a stage that ends chains. Its stages share a process."""
     try:
-        nodes = json.loads(text)["nodes"]
+        nodes = from_json(text)["nodes"]
         assert isinstance(nodes, list)
     except (ValueError, KeyError, TypeError, AssertionError):
         remedy = "give a topology of ros2-performance: an object with the list nodes"

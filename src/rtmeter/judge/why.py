@@ -20,7 +20,7 @@ from rtmeter.results.cells import StoredCell
 from rtmeter.results.record import CellRecord
 from rtmeter.results.store import CELL, SAMPLES
 from rtmeter.trace.table import FILE, StoredTrace, open_trace
-from rtmeter.values import harmless
+from rtmeter.values import from_json, harmless
 
 KEPT = "explanation.json"
 _VERSION = 2
@@ -212,7 +212,7 @@ def _state_of(folder: Path) -> list[int] | None:
 def _read(path: Path, state: list[int]) -> Why | None:
     """What is kept, if it is of these files."""
     try:
-        kept = json.loads(path.read_text(encoding="utf-8"))
+        kept = from_json(path.read_text(encoding="utf-8"))
         if kept["version"] != _VERSION or kept["of"] != state:
             return None
         causes = tuple(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,6 +20,7 @@ from rtmeter.statistics import bins
 from rtmeter.statistics.quantities import Columns, Ints, Quantity, judged_quantity
 from rtmeter.statistics.ranks import fewest, share_of
 from rtmeter.statistics.views import OUTCOME_BITS, as_served
+from rtmeter.values import from_json
 
 _STOLEN = 0.01
 """A share of a CPU that the hypervisor takes: above it, it is said."""
@@ -146,10 +146,11 @@ class RunningCell:
 
     def _machine(self) -> dict[str, float]:
         try:
-            row = json.loads((self.folder / NOW).read_text(encoding="utf-8"))
+            row = from_json((self.folder / NOW).read_text(encoding="utf-8"))
         except (OSError, ValueError):
             return {}
-        return {name: float(value) for name, value in row.items() if isinstance(value, int | float)}
+        told = row.items() if isinstance(row, dict) else ()
+        return {name: float(value) for name, value in told if isinstance(value, int | float)}
 
     def _doubts(self, machine: Mapping[str, float]) -> Iterator[str]:
         if self._log.damaged:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import json
 import os
 import struct
 from datetime import UTC, datetime
@@ -21,6 +20,7 @@ from rtmeter.results.record import CellRecord
 from rtmeter.samples import write_parquet
 from rtmeter.samples.meta import LogMeta
 from rtmeter.samples.segments import LATE, SegmentedLog, segments
+from rtmeter.values import from_json
 
 BINS = "bins.json"
 
@@ -139,7 +139,7 @@ def _bins(folder: Path) -> dict[str, int]:
     """How many releases there were since its start until the last log of whole ones began, warm-up apart, and
     how many of them missed; empty if nothing says it."""
     try:
-        found = json.loads((folder / BINS).read_text(encoding="utf-8"))
+        found = from_json((folder / BINS).read_text(encoding="utf-8"))
         released = sum(int(found[end]) for end in ("served", "skipped", "lost"))
         return {"released": released, "missed": int(found["missed"])}
     except (OSError, ValueError, KeyError, TypeError):

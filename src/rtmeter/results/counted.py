@@ -15,6 +15,7 @@ from rtmeter.model import ABSENT
 from rtmeter.samples.arrow import check_columns
 from rtmeter.statistics.counted_data import CountedData, Histogram, Intervals
 from rtmeter.statistics.quantities import Ints
+from rtmeter.values import from_json
 
 HISTOGRAM, INTERVALS = "histogram.parquet", "intervals.parquet"
 _VERSION = 1
@@ -104,7 +105,7 @@ def _whole(name: str, column: pa.ChunkedArray) -> Ints:
 def _read(path: Path, form: str, names: tuple[str, ...]) -> tuple[dict[str, Ints], dict[str, Any]]:
     """Its columns and its metadata."""
     table = checked.opened(path).read()
-    meta = json.loads((table.schema.metadata or {}).get(b"rtmeter", b"{}"))
+    meta = from_json((table.schema.metadata or {}).get(b"rtmeter", b"{}"))
     if (meta["format"], meta["version"]) != (form, _VERSION):
         raise ValueError(f"is {meta['format']} of version {meta['version']}")
     check_columns(table.schema, dict.fromkeys(names, pa.int64()))

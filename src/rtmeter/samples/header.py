@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 from rtmeter.errors import RtmeterError
-from rtmeter.values import harmless
+from rtmeter.values import from_json, harmless
 
 MAX_COLUMNS = 64
 _FORMAT, _VERSION = "rtmeter-sample-log", 1
@@ -16,8 +15,8 @@ _OWN_COLUMNS = ("k", "warm_up")  # samples.parquet adds them
 def parse_object(payload: bytes) -> dict[str, Any] | None:
     """The JSON object that a payload holds, or None if it holds none."""
     try:
-        content = harmless(json.loads(payload))
-    except (ValueError, RecursionError):
+        content = harmless(from_json(payload))
+    except ValueError:
         return None
     return content if isinstance(content, dict) else None
 

@@ -18,6 +18,7 @@ import pyarrow.parquet as pq
 from rtmeter.errors import RtmeterError
 from rtmeter.explain.events import COLUMNS, KINDS, NO_PRIORITY, NO_VALUE, NOBODY, STATES, Trace, joined
 from rtmeter.host import checked
+from rtmeter.values import from_json
 
 FILE = "trace.parquet"
 _ABSENT = {"tid": NOBODY, "target": NOBODY, "priority": NO_PRIORITY, "value": NO_VALUE}
@@ -91,7 +92,7 @@ def open_trace(path: Path) -> StoredTrace:
     """Raises RtmeterError if it cannot be read."""
     with _reading(path):
         about = (checked.opened(path).metadata.metadata or {}).get(_ABOUT)
-        kept = None if about is None else frozenset(map(int, json.loads(about)["kept"]))
+        kept = None if about is None else frozenset(map(int, from_json(about)["kept"]))
     return StoredTrace(path, kept)
 
 

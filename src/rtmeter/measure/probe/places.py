@@ -16,6 +16,7 @@ from rtmeter.host.ssh import Ssh
 from rtmeter.measure.probe.elf import HEAD_BYTES, MAGIC, machines_of
 from rtmeter.measure.probe.images import image_for, libc_words
 from rtmeter.measure.probe.probes import PREFIX, Probe, describe, find_probes
+from rtmeter.values import from_json
 
 
 class Place(Protocol):
@@ -235,7 +236,7 @@ class There:
     def _check(self, probe: Probe, path: str) -> dict[str, Any]:
         """What it says of itself there, where it is of the same version."""
         try:
-            facts: dict[str, Any] = json.loads(self._described(probe, path))
+            facts: dict[str, Any] = from_json(self._described(probe, path))
         except ValueError:
             raise self._ssh.error(
                 f"has a {path} that does not describe itself", "put the same probe there"

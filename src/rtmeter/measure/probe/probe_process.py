@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
 import subprocess
@@ -15,12 +14,15 @@ from rtmeter.errors import RtmeterError
 from rtmeter.host.ending import REAP_S, STARTED, kill_group, reap
 from rtmeter.measure.probe.places import Place
 from rtmeter.measure.probe.probes import Probe
+from rtmeter.values import from_json
 
 _LONGEST_LINE = 4 * 1024 * 1024
 _MOST_AT_ONCE = 8 * 1024 * 1024
 """Bytes that are read before anything else is seen to: a flood has no end."""
-_MOST_EVENTS = 1000  # kept, besides progress
+_KEPT = ("ready", "greeted", "end", "error")  # the first of each kind
 _COUNTS = ("released", "of", "warm_up", "lost", "skipped")  # of a progress
+_WORDS = ("field", "value", "message", "remedy")  # of an error
+_BEYOND = 2**63  # what a log has a place for is less
 
 
 class ProbeProcess:
@@ -32,7 +34,7 @@ class ProbeProcess:
     def __init__(self, probe: Probe, config: dict[str, Any], folder: Path, place: Place) -> None:
         """Starts it at ``place``. ``config`` is whole (spec/probe.md)."""
         self.probe, self.role = probe, str(config["role"])
-        self.events: list[dict[str, Any]] = []
+        self._said: dict[str, dict[str, Any]] = {}
         self.malformed = 0
         self.heard_at = self.advanced_at = time.monotonic()
         self._settled = -1  # the most releases that it has said it has settled
@@ -88,7 +90,7 @@ class ProbeProcess:
         return self.exit_code in (0, 4) or (self._asked and self.exit_code == -signal.SIGTERM)
 
     def read_events(self) -> list[dict[str, Any]]:
-        """The status lines that have come since, in order; they are kept in ``events`` too."""
+        """The status lines that have come since, in order; see ``event``."""
         got = bytearray(self._rest)
         while len(got) < _MOST_AT_ONCE:
             try:
@@ -105,7 +107,9 @@ class ProbeProcess:
         if len(self._rest) > _LONGEST_LINE:
             lines, self._rest = [*lines, self._rest], b""
         fresh = [event for line in lines if line.strip() and (event := self._parse(line)) is not None]
-        self.events = ([e for e in self.events if e["event"] != "progress"] + fresh)[:_MOST_EVENTS]
+        for event in fresh:
+            if event["event"] in _KEPT:
+                self._said.setdefault(event["event"], event)
         settled = max((e["released"] for e in fresh if e["event"] == "progress"), default=-1)
         if settled > self._settled or (self._settled < 0 and any(e["event"] == "ready" for e in fresh)):
             self._settled, self.advanced_at = max(settled, 0), self.heard_at
@@ -113,7 +117,7 @@ class ProbeProcess:
 
     def _parse(self, line: bytes) -> dict[str, Any] | None:
         try:
-            event = json.loads(line)
+            event = from_json(line)
         except ValueError:
             event = None
         if isinstance(event, dict) and isinstance(event.get("event"), str) and _is_whole(event):
@@ -122,8 +126,8 @@ class ProbeProcess:
         return None
 
     def event(self, kind: str) -> dict[str, Any] | None:
-        """The first event of that kind, if it came."""
-        return next((e for e in self.events if e["event"] == kind), None)
+        """The first event of that kind, but progress, if it came."""
+        return self._said.get(kind)
 
     def tell(self, line: str) -> None:
         """A line on its standard input; one that has ended does not hear it."""
@@ -166,8 +170,11 @@ class ProbeProcess:
 
 
 def _is_whole(event: dict[str, Any]) -> bool:
-    """Whether a progress has the numbers that a progress has; of other events, yes."""
+    """Whether a progress has the numbers that a progress has, and an error its words; of others, yes."""
+    if event["event"] == "error":
+        return all(isinstance(event.get(name), str | None) for name in _WORDS)
     if event["event"] != "progress":
         return True
     counts, largest = [event.get(name) for name in _COUNTS], event.get("max_ns")
-    return all(type(count) is int and count >= 0 for count in counts) and type(largest) in (int, type(None))
+    whole = all(type(count) is int and 0 <= count < _BEYOND for count in counts)
+    return whole and (largest is None or (type(largest) is int and -_BEYOND <= largest < _BEYOND))

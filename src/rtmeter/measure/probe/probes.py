@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 import os
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -17,6 +16,7 @@ from rtmeter.host.trust import require_trusted
 from rtmeter.measure.probe import known_adapters
 from rtmeter.measure.probe.elf import HEAD_BYTES, MAGIC, machines_of
 from rtmeter.measure.probe.known_adapters import KNOWN_ADAPTERS
+from rtmeter.values import from_json
 
 PREFIX = "rtmeter-probe-"
 _DESCRIBE_TIMEOUT_S = 20
@@ -144,7 +144,7 @@ def _described(name: str, path: Path, _changed_ns: int) -> Probe:
     try:
         pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         done = run_within(_DESCRIBE_TIMEOUT_S, [path, "--describe"], **pipes)
-        facts = json.loads(done.stdout) if done.returncode == 0 else None
+        facts = from_json(done.stdout) if done.returncode == 0 else None
     except (OSError, subprocess.TimeoutExpired, ValueError) as error:
         raise _broken(name, path, str(error)) from None
     if not isinstance(facts, dict):

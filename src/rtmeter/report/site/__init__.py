@@ -16,7 +16,7 @@ from rtmeter.plots.floors import Floor
 from rtmeter.report.site import pages
 from rtmeter.report.site.history import History, HistoryEntry, histories
 from rtmeter.results import store
-from rtmeter.values import version
+from rtmeter.values import from_json, version
 
 MADE = ".rtmeter-site.json"
 """The files that were made, and a hash of what they were made of: what is the same is not made again, and
@@ -102,7 +102,7 @@ def _stamp(file: Path) -> tuple[int, int]:
 def _known(out: Path) -> dict[str, str]:
     """The pages that were made at an earlier time, and what of."""
     try:
-        known = json.loads((out / MADE).read_text(encoding="utf-8"))
+        known = from_json((out / MADE).read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return {}
     if isinstance(known, dict):

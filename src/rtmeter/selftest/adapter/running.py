@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import signal
 import subprocess
@@ -16,6 +17,7 @@ from typing import Any
 from rtmeter.host.ending import STARTED, kill_group, reap
 from rtmeter.measure.probe.probes import Probe
 from rtmeter.model import TWO_ENDS
+from rtmeter.values import from_json, visible
 
 MS = 1_000_000
 PERIOD_NS = 2 * MS
@@ -28,6 +30,7 @@ RUN_S = 90.0
 END_S = 15.0
 """Until an interrupted run must have ended; the probe itself gives an adapter up after 10."""
 _LOOK_S = 0.01
+_MOST_QUOTED = 60  # characters of a line that is none
 _LEFT_ALONE = "does not end; the probe ends without it"
 """What a probe prints whose adapter does not come back from stop()."""
 
@@ -76,9 +79,9 @@ class ProbeRun:
         STARTED.add(self._popen.pid)
 
     def events(self) -> list[dict[str, Any]]:
-        """All whole status lines."""
+        """All whole status lines. Raises UnexpectedError for what is none."""
         text = self._out.read_text(errors="replace")
-        return [json.loads(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
+        return [_event(line) for line in text.splitlines(keepends=True) if line.endswith("\n")]
 
     def until(
         self, kind: str, limit_s: float = READY_S, least: tuple[str, int] | None = None
@@ -172,7 +175,7 @@ class ProbeRun:
         """The error, or what it printed last."""
         error = self.error()
         if error is not None:
-            return f"{error['field']} = {error['value']!r}: {error['message']}"
+            return f"{error.get('field')} = {error.get('value')!r}: {error.get('message')}"
         lines = self._err.read_text(errors="replace").strip().splitlines()
         return lines[-1] if lines else "it printed nothing"
 
@@ -183,6 +186,17 @@ class ProbeRun:
         STARTED.remove(self._popen.pid)
         if self._popen.stdin is not None and not self._popen.stdin.closed:
             self._popen.stdin.close()
+
+
+def _event(line: str) -> dict[str, Any]:
+    with contextlib.suppress(ValueError):
+        event = from_json(line)
+        if isinstance(event, dict) and isinstance(event.get("event"), str):
+            return event
+    raise UnexpectedError(
+        f"{visible(line.rstrip()[:_MOST_QUOTED])!r} is no status line",
+        "standard output is for status lines alone (spec/probe.md)",
+    )
 
 
 class CheckedProbe:
