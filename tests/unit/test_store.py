@@ -183,6 +183,20 @@ def test_cell_json_is_plain_json(tmp_path: Path) -> None:
     assert instrument == {"a": None, "b": [1, 2.5, "x", None]}
 
 
+def test_a_link_to_itself_and_a_folder_of_others_hold_no_loop(tmp_path: Path) -> None:
+    """Beside them what is there is found; root may go everywhere, and sees the link alone."""
+    (tmp_path / "self").symlink_to("self")
+    (tmp_path / "theirs" / "cell.loop").mkdir(parents=True)
+    (tmp_path / "ours" / "cell.loop").mkdir(parents=True)
+    (tmp_path / "theirs").chmod(0)
+    try:
+        found = store.loop_folders(tmp_path)
+    finally:
+        (tmp_path / "theirs").chmod(0o700)
+    seen = ("ours", "theirs") if os.geteuid() == 0 else ("ours",)
+    assert found == [tmp_path / name / "cell.loop" for name in seen]
+
+
 def test_loops_are_found_three_folders_down_and_no_cell_is_entered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -261,7 +261,7 @@ def read_cell(folder: Path) -> CellRecord:
 
 def is_cell(folder: Path) -> bool:
     """Whether the folder holds a cell that is whole."""
-    return (folder / CELL).is_file() and not folder.name.endswith(PARTIAL)
+    return os.path.isfile(folder / CELL) and not folder.name.endswith(PARTIAL)  # noqa: PTH113, not for us: none
 
 
 def distinct(ids: Mapping[Path, str], below: Path) -> dict[Path, str]:
@@ -332,15 +332,23 @@ def _loops_below(path: str, deep: int) -> Iterator[str]:
     """So many folders down; a cell has none in it, and is not entered: there may be ten thousand of them."""
     try:
         found = list(os.scandir(path))
-    except PermissionError:
+    except OSError:  # not for us, or gone since
         return
     for entry in found:
-        if not entry.is_dir():
+        if not _is_folder(entry):
             continue
         if entry.name.endswith(LOOP):
             yield entry.path
         elif deep > 1 and not is_cell(Path(entry.path)):
             yield from _loops_below(entry.path, deep - 1)
+
+
+def _is_folder(entry: os.DirEntry[str]) -> bool:
+    """False also of a link that leads to itself, or where we may not go."""
+    try:
+        return entry.is_dir()
+    except OSError:
+        return False
 
 
 def cell_of_loop(path: Path) -> Path:
