@@ -159,11 +159,12 @@ def invoke(argv: list[str]) -> int:
         chosen = next((word for word in words if not word.startswith("-")), None)
         command = typer.main.get_command(application(chosen, words))
         code = command.main(argv, prog_name="rtmeter", standalone_mode=False)
+        _flush()
         return code if isinstance(code, int) else exit_codes.PASS
     except RtmeterError as error:
         print_error(error, as_json=as_json)
     except BrokenPipeError:  # whoever read our output has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _let_output_go()
     except Killed:
         remedy = (
             "what was recorded is in a folder *.partial (see `rtmeter recover`); the next run, or "
@@ -172,6 +173,11 @@ def invoke(argv: list[str]) -> int:
         print_error(RtmeterError("killed at the second interruption", remedy=remedy), as_json=as_json)
     except KeyboardInterrupt:
         print_error(RtmeterError("interrupted"), as_json=as_json)
+    except OSError as error:  # what the machine refuses, and nobody has better words for
+        if not _takes_output():
+            _let_output_go()
+        # Without a path it may be standard output itself, which then holds no error either.
+        print_error(_refused_by_machine(error), as_json=as_json and error.filename is not None)
     except Exception as error:
         # A mistyped command line: typer's exceptions, whose classes differ between its versions.
         if not hasattr(error, "format_message"):
@@ -179,6 +185,32 @@ def invoke(argv: list[str]) -> int:
         if type(error).__name__ != "NoArgsIsHelpError":  # that one has printed the help
             print_error(_usage_error(error), as_json=as_json)
     return exit_codes.ERROR
+
+
+def _flush() -> None:
+    """What is printed arrives, or it is an error; there is no standard output where it was closed."""
+    if sys.stdout is not None:
+        sys.stdout.flush()
+
+
+def _takes_output() -> bool:
+    try:
+        _flush()
+    except OSError:
+        return False
+    return True
+
+
+def _let_output_go() -> None:
+    """What is still to be printed goes nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _refused_by_machine(error: OSError) -> RtmeterError:
+    """A path that no file can have, a disk that is full, a file that is not for us."""
+    where = None if error.filename is None else str(error.filename)
+    said = (error.strerror or str(error)).lower()
+    return RtmeterError(said, where=where, remedy="see to that: the path, its permissions, room on its disk")
 
 
 def _being_completed() -> list[str]:

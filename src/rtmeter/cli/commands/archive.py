@@ -27,6 +27,7 @@ ArchivePlace = Annotated[
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 DEFAULT = "archive"
+_LONGEST_DAYS = 36_500
 EngineOption = Annotated[
     str,
     typer.Option(
@@ -277,7 +278,10 @@ def prune_(
     samples_days: Annotated[
         int,
         typer.Option(
-            "--samples-days", min=0, help="Let samples go that were taken so long ago, late ones stay."
+            "--samples-days",
+            min=0,
+            max=_LONGEST_DAYS,
+            help="Let samples go that were taken so long ago, late ones stay.",
         ),
     ] = 30,
     as_json: Json = False,

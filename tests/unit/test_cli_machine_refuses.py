@@ -1,0 +1,37 @@
+"""What the machine refuses a command is an error like any other, never a traceback."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rtmeter import cli
+
+
+@pytest.mark.parametrize("options", [[], ["--json"]])
+def test_output_that_a_full_disk_refuses_is_an_error(options: list[str]) -> None:
+    """More than a buffer holds, and less."""
+    for words in (
+        ["plan", "--deadline", "1ms", "--miss-ratio", "1e-3", "--period", "1ms"],
+        ["plan", "--help"],
+    ):
+        with Path("/dev/full").open("w") as full:
+            command = [sys.executable, "-m", "rtmeter", *words, *options]
+            done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True)
+        assert (done.returncode, done.stderr) == (
+            1,
+            "rtmeter: no space left on device; see to that: the path, its permissions, room on its disk\n",
+        )
+
+
+def test_a_name_that_no_file_can_have_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.invoke(["recover", "a" * 300]) == 1
+    assert "aaa: file name too long; " in capsys.readouterr().err
+
+
+def test_days_that_no_calendar_has_are_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.invoke(["archive", "prune", str(tmp_path), "--samples-days", "9223372036854775807"]) == 1
+    assert "--samples-days" in capsys.readouterr().err
