@@ -12,8 +12,8 @@ from rtmeter.errors import RtmeterError
 
 KeyPath = tuple[str | int, ...]
 
-
 MOST_VALUES = 100_000
+_MOST_QUOTED = 40  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,16 @@ class _Builder(yaml.constructor.SafeConstructor):
             return [self.build(child, (*at, i)) for i, child in enumerate(node.value)]
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, at)
-        return self.construct_object(node)
+        try:
+            return self.construct_object(node)
+        except ValueError:  # it looks like a date, but is none, or has thousands of digits
+            raise RtmeterError(
+                "is neither a date nor a number",
+                field=".".join(map(str, at)) or None,
+                value=str(node.value)[:_MOST_QUOTED],
+                where=self._where(node),
+                remedy="put it in quotes if it is text",
+            ) from None
 
     def _mapping(self, node: yaml.MappingNode, at: KeyPath) -> dict[str, Any]:
         data: dict[str, Any] = {}
