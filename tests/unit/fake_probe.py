@@ -165,6 +165,14 @@ class Probe:
         if self.behave == "inarticulate":  # an error whose words are none
             self.say("error", field={"a": 1}, value=[1], message=None, remedy=7)
             return 1
+        if self.behave == "printing":  # more than anybody reads, and on
+            os.write(2, b"first\n")
+            self.begin()
+            os.write(2, b"again and again\n" * 1000)
+            while os.fstat(2).st_size > 10_000:  # until it was cut
+                self.say("progress", **counts(0, self.total), max_ns=None)
+                time.sleep(0.01)
+            os.write(2, b"last\n")
         if self.behave == "talkative":  # more than is kept, and then why it ends
             self.begin()
             os.write(1, b'{"event": "hello"}\n' * 5000)
@@ -192,7 +200,8 @@ class Probe:
             print("this is no status line", flush=True)
             print('["neither is this"]', flush=True)
             print("middleware says hello", file=sys.stderr)
-        self.begin()
+        if self.behave != "printing":
+            self.begin()
         if self.behave == "deaf":
             self.deafen()
         if self.behave in ("slow", "silent", "stuck", "deaf") or self.config["role"] == "server":

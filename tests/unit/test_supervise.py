@@ -21,7 +21,7 @@ from rtmeter.campaign.rules import settle
 from rtmeter.conditions import Standing
 from rtmeter.errors import RtmeterError
 from rtmeter.measure import cell as runner
-from rtmeter.measure.probe import supervise
+from rtmeter.measure.probe import probe_process, supervise
 from rtmeter.measure.probe.supervise import Stop
 from rtmeter.model import Doubt
 from rtmeter.results import store
@@ -268,6 +268,16 @@ def test_an_error_without_words_is_still_one(tmp_path: Path) -> None:
 
 def test_whoever_talks_much_is_quoted_all_the_same(tmp_path: Path) -> None:
     assert run(tmp_path, "talkative")["error"]["message"] == "CPU 9 does not exist"
+
+
+@pytest.mark.timeout(240)
+def test_what_a_probe_prints_fills_no_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probe_process, "MOST_PRINTED_BYTES", 10_000)
+    monkeypatch.setattr(probe_process, "FIRST_PRINTED_BYTES", 6)
+    record = run(tmp_path, "printing")
+    assert (record["status"], record["valid"]) == ("complete", True)
+    assert [w["type"] for w in record["warnings"]] == ["printed_too_much"]
+    assert (tmp_path / "cell" / store.STDERR).read_text() == "first\nlast\n"
 
 
 def test_a_pipe_in_the_place_of_the_log_is_not_waited_for(tmp_path: Path) -> None:

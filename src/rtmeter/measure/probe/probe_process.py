@@ -14,11 +14,14 @@ from rtmeter.errors import RtmeterError
 from rtmeter.host.ending import REAP_S, STARTED, kill_group, reap
 from rtmeter.measure.probe.places import Place
 from rtmeter.measure.probe.probes import Probe
+from rtmeter.model import Doubt
 from rtmeter.values import from_json
 
 _LONGEST_LINE = 4 * 1024 * 1024
 _MOST_AT_ONCE = 8 * 1024 * 1024
 """Bytes that are read before anything else is seen to: a flood has no end."""
+MOST_PRINTED_BYTES, FIRST_PRINTED_BYTES = 64 << 20, 1 << 20
+"""Of probe.stderr: beyond the former all but the latter is let go."""
 _KEPT = ("ready", "greeted", "end", "error")  # the first of each kind
 _COUNTS = ("released", "of", "warm_up", "lost", "skipped")  # of a progress
 _WORDS = ("field", "value", "message", "remedy")  # of an error
@@ -35,7 +38,8 @@ class ProbeProcess:
         """Starts it at ``place``. ``config`` is whole (spec/probe.md)."""
         self.probe, self.role = probe, str(config["role"])
         self._said: dict[str, dict[str, Any]] = {}
-        self.malformed = 0
+        self._malformed = 0
+        self._stderr, self._cut = folder / "probe.stderr", False
         self.heard_at = self.advanced_at = time.monotonic()
         self._settled = -1  # the most releases that it has said it has settled
         self.silent = False  # once its standard output is closed
@@ -47,7 +51,7 @@ class ProbeProcess:
             with contextlib.suppress(RtmeterError):
                 place.collect()
             raise
-        with (folder / "probe.stderr").open("ab") as stderr:
+        with self._stderr.open("ab") as stderr:
             try:
                 self._popen = subprocess.Popen(
                     command,
@@ -91,6 +95,7 @@ class ProbeProcess:
 
     def read_events(self) -> list[dict[str, Any]]:
         """The status lines that have come since, in order; see ``event``."""
+        self._cut_printed()
         got = bytearray(self._rest)
         while len(got) < _MOST_AT_ONCE:
             try:
@@ -115,6 +120,26 @@ class ProbeProcess:
             self._settled, self.advanced_at = max(settled, 0), self.heard_at
         return fresh
 
+    def _cut_printed(self) -> None:
+        """However much it prints, it fills no disk. It goes on at the file's end, wherever that is."""
+        with contextlib.suppress(OSError):
+            if self._stderr.stat().st_size > MOST_PRINTED_BYTES:
+                os.truncate(self._stderr, FIRST_PRINTED_BYTES)
+                self._cut = True
+
+    def doubts(self) -> list[Doubt]:
+        """About what it said."""
+        found = []
+        if self._malformed:
+            message = f"{self._malformed} status lines of the {self.role} probe could not be read"
+            hint = "does something else write to the probe's standard output?"
+            found.append(Doubt("malformed_status", message, hint))
+        if self._cut:
+            most = f"{MOST_PRINTED_BYTES >> 20} MiB"
+            message = f"the {self.role} probe printed more than {most}: its first words and its last are kept"
+            found.append(Doubt("printed_too_much", message, "have the middleware log less"))
+        return found
+
     def _parse(self, line: bytes) -> dict[str, Any] | None:
         try:
             event = from_json(line)
@@ -122,7 +147,7 @@ class ProbeProcess:
             event = None
         if isinstance(event, dict) and isinstance(event.get("event"), str) and _is_whole(event):
             return event
-        self.malformed += 1
+        self._malformed += 1
         return None
 
     def event(self, kind: str) -> dict[str, Any] | None:

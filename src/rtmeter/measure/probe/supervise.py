@@ -23,7 +23,7 @@ from rtmeter.measure.probe.guard import Guard
 from rtmeter.measure.probe.places import Here, Place, There
 from rtmeter.measure.probe.probe_process import ProbeProcess
 from rtmeter.measure.probe.probes import Probe
-from rtmeter.model import LOCAL, TARGET, Cell, Doubt, Outcome
+from rtmeter.model import LOCAL, TARGET, Cell, Outcome
 
 _START_S = 60  # besides the connect timeout: from start to `ready`
 _SILENCE_S = 60  # between status lines of a probe that measures; it sends four a second
@@ -227,7 +227,7 @@ class _Run:
     def outcome(self) -> Outcome:
         """How it ended; only once it is closed."""
         processes = self._all()
-        warnings = tuple(malformed(p) for p in processes if p.malformed)
+        warnings = tuple(doubt for process in processes for doubt in process.doubts())
         failure = self.failure or next((e for p in processes if (e := exit_error(p))), None)
         if failure is not None:
             return Outcome("failed", failure, warnings)
@@ -332,15 +332,6 @@ def _options_of(probe: Probe) -> dict[str, str]:
 def _how(process: ProbeProcess) -> str:
     code = process.exit_code or 0
     return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
-
-
-def malformed(process: ProbeProcess) -> Doubt:
-    """What its status lines that could not be read come to."""
-    return Doubt(
-        "malformed_status",
-        f"{process.malformed} status lines of the {process.role} probe could not be read",
-        "does something else write to the probe's standard output?",
-    )
 
 
 def _reported_error(process: ProbeProcess) -> RtmeterError | None:

@@ -24,7 +24,6 @@ from rtmeter.measure.probe.supervise import (
     OnProgress,
     Stop,
     exit_error,
-    malformed,
     out_of_the_way,
     supervised,
 )
@@ -196,7 +195,7 @@ class _Run:
 
     def outcome(self) -> Outcome:
         """How it ended; only once it is closed."""
-        warnings = tuple(malformed(one) for _, one in self._running if one.malformed)
+        warnings = tuple(doubt for _, one in self._running for doubt in one.doubts())
         failure = self.failure or next((e for _, one in self._running if (e := exit_error(one))), None)
         if failure is not None:
             return Outcome("failed", failure, warnings)
