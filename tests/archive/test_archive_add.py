@@ -164,6 +164,33 @@ def test_clocks_that_cannot_be_right_and_one_machine_id_of_two_rigs(tmp_path: Pa
     assert "rigs share one machine id" in flaws[0].message and "its clock was wrong" in flaws[1].message
 
 
+@pytest.mark.parametrize(
+    ("told", "clock"),
+    [
+        ("0001-01-01T00:00:00+14:00", "not told"),
+        ("0001-01-01T00:00:00Z", "before 2020"),
+        ("1677-01-01T00:00:00Z", "before 2020"),
+        ("2263-01-01T00:00:00Z", "ahead"),
+        ("9999-12-31T23:59:59Z", "ahead"),
+        ("9999-12-31T23:59:59-14:00", "not told"),
+    ],
+)
+def test_a_clock_may_be_any_number_of_years_off(tmp_path: Path, told: str, clock: str) -> None:
+    """Also beyond what 64 bits of nanoseconds can say."""
+    cell = made(1, 0, 200, usual(1, 50))
+    cell.changes |= {"started": told, "ended": told}
+    write_cell(tmp_path / "results" / "off", cell)
+    write_cell(tmp_path / "results" / "right", made(2, 0, 200, usual(2, 50)))
+    archive = archive_at(tmp_path / "archive")
+    once, again = (add(archive, find_cells(tmp_path / "results")) for _ in range(2))
+    assert (once.new, again.new, again.known) == (2, 0, 2)
+    clocks = archive.table("cells").to_pyarrow_table(columns=["clock"]).column("clock").to_pylist()
+    assert sorted(clocks, key=str) == sorted([None, clock], key=str)
+    cells, flaws = check(archive)
+    assert cells == 2 and [flaw.kind for flaw in flaws] == ["doubt"]
+    assert cli.invoke(["archive", "sql", "SELECT * FROM cells", archive.url, "--json"]) == 0
+
+
 @pytest.mark.parametrize(("begins_s", "doubted"), [(30, True), (60, False), (-60, False)])
 def test_a_machine_that_ran_twice_at_once_is_doubted(tmp_path: Path, begins_s: int, doubted: bool) -> None:
     """Under one name: a clone that has its original's."""

@@ -157,6 +157,19 @@ def test_settings_and_labels_are_among_what_changed(tmp_path: Path) -> None:
     assert change.facts == (("label site", "n", "s"), ("setting cpus", "[1]", "[2]"))
 
 
+def test_cells_of_a_clock_that_is_not_believed_keep_their_order_and_their_conditions(tmp_path: Path) -> None:
+    """They stand at one time, that at which they were added; their identities are in no order."""
+
+    def facts(day: int) -> dict[str, Any]:
+        kernel = NEW if day >= 20 else OLD
+        return {"measured": FIRST, "clock": "ahead", "cell": f"{day * 7 % 40:032x}", "kernel": kernel}
+
+    with answering(of_one_rig(tmp_path, [100_000] * 20 + [200_000] * 20, facts)) as backend:
+        (change,) = trend(backend, GroupsAsked()).changes
+    assert (change.before_ns, change.after_ns) == pytest.approx((100_000, 200_000), rel=0.02)
+    assert change.facts == (("kernel", OLD, NEW),)
+
+
 def test_cells_that_measured_nothing_lost_nothing(tmp_path: Path) -> None:
     def facts(day: int) -> dict[str, Any]:
         return {"n": None, "p99_9_ns": None} if day >= 30 else {}

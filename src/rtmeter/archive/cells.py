@@ -201,9 +201,9 @@ def _times(record: CellRecord, now: datetime) -> dict[str, Any]:
 def _time(text: str | None) -> datetime | None:
     try:
         time = datetime.fromisoformat(text) if text else None
-    except ValueError:
+        return time and (time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC))
+    except (ValueError, OverflowError):  # no time, or one before the year 1 or after 9999
         return None
-    return time if time is None or time.tzinfo else time.replace(tzinfo=UTC)
 
 
 def _maxima(values: Ints, record: CellRecord) -> list[dict[str, Any]]:

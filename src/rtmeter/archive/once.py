@@ -60,8 +60,13 @@ def rows_there(
     when = "started" if name == CELLS else "measured"
     wanted = [f"{when} IS NULL"] if len(known) < len(times) else []
     if known:
-        wanted.append(f"{when} BETWEEN '{min(known).isoformat()}' AND '{max(known).isoformat()}'")
+        wanted.append(f"{when} BETWEEN {_literal(min(known))} AND {_literal(max(known))}")
     query = f"SELECT {', '.join(columns)} FROM here WHERE {' OR '.join(wanted) or 'false'}"
     with archive.telling():  # Arrow's own reader has threads that outlive Python, which then aborts at times
         found = pa.table(QueryBuilder().register("here", table).execute(query))
     return list(found.to_pylist())
+
+
+def _literal(time: datetime) -> str:
+    """A time in SQL, as the tables have it: of itself it would be in ns, which end in 2262."""
+    return f"arrow_cast('{time.isoformat()}', 'Timestamp(Microsecond, Some(\"UTC\"))')"

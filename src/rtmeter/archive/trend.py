@@ -29,6 +29,9 @@ LATEST = 60
 NEAR = 3
 """A condition that changed no further from a change than so many cells may be what made it."""
 
+_ORDER = ("measured", "started", "cell")
+"""Cells that stand at the time when they were added are in the order that their rig's clock told."""
+
 _FACTS = ("kernel", "kernel_version", "firmware", "cpu_model", "middleware", "middleware_version", "rtmeter")
 _NOTHING = "nothing that is recorded"
 
@@ -123,10 +126,10 @@ def trend(
     facts = _facts(backend, asked, {keys[number] for number in places})
     changes = []
     for number, starts in places.items():
-        key, (series, times) = keys[number], found[keys[number]]
+        key, (series, times, cells) = keys[number], found[keys[number]]
         at = starts[-1]
         before = float(np.median(series[starts[-2] if len(starts) > 1 else 0 : at]))
-        beside = beside_it([facts[key][time] for time in times], at)
+        beside = beside_it([facts[cell] for cell in cells], at)
         changes.append(SeriesChange(key, times[at], before, float(np.median(series[at:])), beside))
     short = sum(len(one) < FEWEST for one in values)
     return FleetTrend(
@@ -139,48 +142,46 @@ SeriesKey = tuple[str | None, ...]
 
 def _series(
     backend: BaseBackend, asked: GroupsAsked, column: str, latest: int
-) -> dict[SeriesKey, tuple[Any, list[datetime]]]:
-    """The values of each series, in order of time, and the times; lost is later than all."""
+) -> dict[SeriesKey, tuple[Any, list[datetime], list[str]]]:
+    """The values of each series, in order of time, the times and the cells; lost is later than all."""
     import ibis
 
     cells = chosen(backend, asked)
-    cells = cells.filter(cells.n > 0).select(*SERIES, "measured", "cell", value=cells[column].cast("float64"))
-    order = ibis.window(group_by=SERIES, order_by=[cells.measured.desc(), cells.cell.desc()])
+    cells = cells.filter(cells.n > 0)
+    cells = cells.select(*SERIES, *_ORDER, value=cells[column].cast("float64"))
+    order = ibis.window(group_by=SERIES, order_by=[cells[name].desc() for name in _ORDER])
     ranked = cells.mutate(place=ibis.row_number().over(order))
     wanted = ranked.filter(ranked.place < latest).drop("place")
-    table = rows(wanted.order_by([*SERIES, "measured", "cell"]))
+    table = rows(wanted.order_by([*SERIES, *_ORDER]))
     value = table.column("value").fill_null(math.inf).to_numpy()
     value = np.where(np.isnan(value), np.inf, value)
-    times = table.column("measured").to_pylist()
+    times, names = (table.column(name).to_pylist() for name in ("measured", "cell"))
     codes = [table.column(name).combine_chunks().dictionary_encode() for name in SERIES]
     indices = np.stack([code.indices.fill_null(-1).to_numpy(zero_copy_only=False) for code in codes])
     edges = (np.flatnonzero((indices[:, 1:] != indices[:, :-1]).any(axis=0)) + 1).tolist()
-    found: dict[SeriesKey, tuple[Any, list[datetime]]] = {}
+    found: dict[SeriesKey, tuple[Any, list[datetime], list[str]]] = {}
     for start, end in zip([0, *edges], [*edges, len(value)], strict=True):
         if end > start:
             key = tuple(code[start].as_py() for code in codes)
-            found[key] = value[start:end], times[start:end]
+            found[key] = value[start:end], times[start:end], names[start:end]
     return found
 
 
-def _facts(
-    backend: BaseBackend, asked: GroupsAsked, keys: set[SeriesKey]
-) -> dict[SeriesKey, dict[datetime, dict[str, str]]]:
-    """What is known of each cell of these series, by when it was measured."""
+def _facts(backend: BaseBackend, asked: GroupsAsked, keys: set[SeriesKey]) -> dict[str, dict[str, str]]:
+    """What is known of each cell of these series."""
     if not keys:
         return {}
     cells = chosen(backend, asked)
     cells = cells.filter((cells.n > 0) & cells.rig.isin(sorted({str(key[0]) for key in keys})))
-    table = rows(cells.select(*SERIES, "measured", *_FACTS, "settings", "labels"))
-    found: dict[SeriesKey, dict[datetime, dict[str, str]]] = {key: {} for key in keys}
+    table = rows(cells.select(*SERIES, "cell", *_FACTS, "settings", "labels"))
+    found: dict[str, dict[str, str]] = {}
     for row in table.to_pylist():
-        key = tuple(row[name] for name in SERIES)
-        if key in found:
+        if tuple(row[name] for name in SERIES) in keys:
             facts = {name: str(row[name]) for name in _FACTS if row[name] is not None}
             settings = json.loads(row["settings"] or "{}")
             facts |= {f"setting {name}": json.dumps(value) for name, value in settings.items()}
             facts |= {f"label {name}": str(value) for name, value in dict(row["labels"] or {}).items()}
-            found[key][row["measured"]] = facts
+            found[row["cell"]] = facts
     return found
 
 
