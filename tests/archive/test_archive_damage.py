@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import shutil
 import subprocess
@@ -237,6 +238,8 @@ def test_a_store_that_refuses_is_told_as_it_is(
     [
         "SELECT * FROM read_text('/etc/passwd')",
         "SELECT * FROM '/etc/passwd'",
+        "SELECT * FROM read_parquet('/tmp/another.parquet')",
+        'SELECT "another.parquet" FROM cells',
         "COPY cells TO '/tmp/stolen.csv'",
         "DROP VIEW cells",
         "SELECT 1; SELECT 2",
@@ -249,6 +252,32 @@ def test_nothing_but_the_tables_is_read_and_nothing_is_written(
 ) -> None:
     assert "SELECT" in refused(capsys, "sql", query, str(place))
     assert check(archive_at(str(place))) == (4, [])
+
+
+def test_csv_has_lists_and_maps_as_json(place: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    for query in ("SELECT * FROM cells", "SELECT * FROM distributions"):
+        assert cli.invoke(["archive", "sql", query, str(place), "--csv"]) == 0
+        assert cli.invoke(["archive", "sql", query, str(place), "-o", str(place.parent / "out.csv")]) == 0
+        written = (place.parent / "out.csv").read_text()
+        assert capfd.readouterr().out.startswith(written)
+    found = [json.loads(row["counts"]) for row in csv.DictReader(written.splitlines())]
+    assert [sum(one["count"] for one in counts) for counts in found] == [3, 3, 3, 3]
+
+
+@pytest.mark.parametrize("where", ["", " ", "a%20folder"])
+def test_a_place_that_can_have_no_archive_is_refused_before_it_is_made(
+    where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for command in (["add", "nowhere", "--to", where], ["ls", where], ["check", where], ["prune", where]):
+        assert "archive = " in refused(capsys, *command)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_is_a_url_too(tmp_path: Path) -> None:
+    folder = tmp_path / "an archive"
+    archive_at(folder.as_uri()).make()
+    assert archive_at(folder).open().url == archive_at(folder.as_uri()).url == str(folder)
 
 
 def test_names_from_a_rig_are_text_in_sql_and_on_a_screen(

@@ -148,7 +148,9 @@ def telling(archive: Archive) -> Iterator[None]:
     try:
         yield
     except duckdb.Error as error:
-        if not isinstance(error, duckdb.IOException) and ".parquet" not in str(error):
+        asked_wrongly = (duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException)
+        wrong_file = isinstance(error, duckdb.IOException) or ".parquet" in str(error)
+        if isinstance(error, (*asked_wrongly, duckdb.PermissionException)) or not wrong_file:
             raise
         raise damaged(archive, error) from error
     except (pa.ArrowException, OSError) as error:

@@ -180,8 +180,18 @@ class Archive:
 
 
 def archive_at(place: str | Path) -> Archive:
-    """The archive at a folder or URL, which may not be there yet."""
-    return Archive(str(place).removeprefix("file://"))
+    """The archive at a folder or URL, which may not be there yet. Raises RtmeterError for a place that can
+    have none."""
+    url = str(place)
+    url = unquote(url.removeprefix("file://")) if url.startswith("file://") else url
+    what = "is no place" if not url.strip() else None
+    if (
+        "://" not in url and unquote(url) != url
+    ):  # Delta tables are found by URL, and deltalake decodes it twice
+        what = "has a % and two digits in its name, which cannot be told from an escape"
+    if what:
+        raise RtmeterError(what, field="archive", value=url, remedy="give the folder of an archive, or a URL")
+    return Archive(url)
 
 
 def written(name: str) -> WriterProperties:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -96,9 +97,37 @@ def print_csv(answer: pa.RecordBatchReader) -> None:
     import pyarrow.csv
 
     sys.stdout.flush()
-    with pyarrow.csv.CSVWriter(sys.stdout.buffer, answer.schema) as writer:
-        for batch in answer:
+    plain = _flat(answer)
+    with pyarrow.csv.CSVWriter(sys.stdout.buffer, plain.schema) as writer:
+        for batch in plain:
             writer.write_batch(batch)
+
+
+def _flat(answer: pa.RecordBatchReader) -> pa.RecordBatchReader:
+    """With lists, maps and structures as JSON, which CSV has no form for."""
+    import pyarrow as pa
+
+    nested = [place for place, kind in enumerate(answer.schema.types) if pa.types.is_nested(kind)]
+    if not nested:
+        return answer
+    schema = answer.schema
+    for place in nested:
+        schema = schema.set(place, pa.field(schema.names[place], pa.string()))
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for batch in answer:
+            columns = list(batch.columns)
+            for place in nested:
+                texts = [None if one is None else _json_text(one) for one in columns[place].to_pylist()]
+                columns[place] = pa.array(texts, pa.string())
+            yield pa.record_batch(columns, schema=schema)
+
+    return pa.RecordBatchReader.from_batches(schema, batches())
+
+
+def _json_text(value: object) -> str:
+    """The value as one line of JSON; what JSON has no type for as text."""
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def write_answer(answer: pa.RecordBatchReader, out: Path) -> None:
@@ -110,7 +139,9 @@ def write_answer(answer: pa.RecordBatchReader, out: Path) -> None:
     if out.suffix not in _FORMATS:
         remedy = f"end it with {' or '.join(_FORMATS)}"
         raise RtmeterError("is no format of a table", field="--out", value=str(out), remedy=remedy)
-    make = pyarrow.csv.CSVWriter if out.suffix == ".csv" else pyarrow.parquet.ParquetWriter
+    make = pyarrow.parquet.ParquetWriter
+    if out.suffix == ".csv":
+        make, answer = pyarrow.csv.CSVWriter, _flat(answer)
     with whole_file(out, "--out") as partial, make(partial, answer.schema) as writer:
         for batch in answer:
             writer.write_batch(batch)
