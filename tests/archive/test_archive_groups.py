@@ -7,6 +7,7 @@ import json
 import shutil
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -75,8 +76,10 @@ def test_a_group_is_all_its_samples_in_one_heap_bit_for_bit(archive: Archive) ->
         assert group.distribution.counts.tobytes() == whole.counts.tobytes()
         assert group.distribution.lost == whole.lost == heap.count(LATER)
         assert (group.cells, group.rigs, group.without) == (4, len({n % 4 for n in numbers}), 0)
-        latest = max(n for n in numbers if LATER not in samples_of(n))
-        assert group.maximum == (10**12 + latest, f"rig-{latest % 4}", latest, f"{latest:032x}")
+        lost = [n for n in numbers if LATER in samples_of(n)]  # later than all
+        latest = lost[0] if lost else max(numbers)
+        value, k = (None, None) if lost else (10**12 + latest, latest)
+        assert group.maximum == (value, f"rig-{latest % 4}", k, f"{latest:032x}")
         assert group.verdict is not None
         late = sum(value > 10**6 for value in heap)
         assert (group.verdict.n, group.verdict.misses) == (len(heap), late)
@@ -152,6 +155,86 @@ def test_the_command(archive: Archive, capsys: pytest.CaptureFixture[str]) -> No
     assert "6.1" in capsys.readouterr().out
     assert cli.invoke([*command, "--by", "no_column"]) == 1
     assert "is no column of cells" in capsys.readouterr().err
+
+
+def test_a_lost_release_is_the_maximum_of_the_rig_that_lost_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = archive_at(tmp_path / "archive")
+    made.make()
+    lost = rows(1, [5, LATER], max_ns=None, max_at_k=None)
+    add_rows(made, {"whole": rows(0, [1, 10**9], max_at_k=1), "lost": lost})
+    assert cli.invoke(["archive", "merge", made.url, "--json"]) == 0
+    (group,) = json.loads(capsys.readouterr().out)["groups"]
+    assert group["maximum"] == {"max_ns": "lost", "rig": "rig-1", "k": None, "cell": f"{1:032x}"}
+    assert cli.invoke(["archive", "merge", made.url]) == 0
+    out = capsys.readouterr().out
+    assert "lost" in out and "rig-1" in out and "rig-0" not in out
+
+
+ODD = [("miss_ratio", value, str(value)) for value in (1e-05, 0.0001, 1e16, 1 / 3)]
+ODD += [("measured", FIRST + timedelta(microseconds=1), "2026-01-01T00:00:00.000001+00:00")]
+ODD += [("period_ns", 10**18 + 1, str(10**18 + 1)), ("kernel", "a=b", "a=b"), ("horizon", None, None)]
+
+
+def keys_of(backend: Any) -> list[object]:
+    """The groups by each of these columns, and those that `where` finds by the key that it was given."""
+    found: list[object] = []
+    for column, _, key in ODD:
+        groups = merged(backend, GroupsAsked(by=[column]))
+        found.append([(group.key, group.cells) for group in groups])
+        if key is not None:
+            found.append([group.cells for group in merged(backend, GroupsAsked(where={column: key}))])
+    return found
+
+
+@pytest.fixture
+def odd(tmp_path: Path) -> Archive:
+    """Two cells, one with odd values and one without any."""
+    made = archive_at(tmp_path / "archive")
+    made.make()
+    for place, (column, value, _) in enumerate(ODD):
+        add_rows(made, {str(place): rows(place + 10, [1, 2], **{column: value})})
+    return made
+
+
+def test_a_key_is_the_shortest_text_of_a_value_and_finds_it_again(odd: Archive) -> None:
+    with answering(odd) as backend:
+        found = iter(keys_of(backend))
+    for _, _, key in ODD:
+        groups = next(found)
+        assert (isinstance(groups, list) and ((key,), 1) in groups) or ((key,), len(ODD)) in groups
+        assert key is None or next(found) == [1]
+
+
+@pytest.mark.full_only("Spark, which takes half a minute to start")
+@pytest.mark.skipif(not SPARK, reason="needs PySpark and Java")
+def test_spark_has_the_same_keys(odd: Archive) -> None:
+    with answering(odd) as backend:
+        expected = keys_of(backend)
+    with answering(odd, "spark") as backend:
+        assert keys_of(backend) == expected
+
+
+@pytest.mark.parametrize("command", ["merge", "regressions", "trend"])
+def test_a_condition_that_is_wrong_passes_nothing(
+    command: str, archive: Archive, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for condition, said in (
+        ("kernel=6.l", "holds no valid cell that is asked for"),
+        ("kernl=6.1", "--where = 'kernl': is no column of cells"),
+        ("miss_ratio=few", "--where = 'miss_ratio=few': is no such value"),
+    ):
+        assert cli.invoke(["archive", command, archive.url, "--where", condition]) == 1
+        assert said in capsys.readouterr().err
+
+
+def test_since_is_a_time_of_where_it_says(archive: Archive, capsys: pytest.CaptureFixture[str]) -> None:
+    """The cells are a second apart."""
+    command = ["archive", "merge", archive.url, "--json", "--since"]
+    assert cli.invoke([*command, "2026-01-01T02:00:20+02:00"]) == 0
+    (group,) = json.loads(capsys.readouterr().out)["groups"]
+    assert group["cells"] == 4
 
 
 def test_the_extra_is_named_where_its_packages_are_not(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -16,6 +16,7 @@ from rtmeter.judge.fleet import FleetVerdict, judge_fleet
 from rtmeter.model import Requirement
 from rtmeter.statistics.fixed_bins import Binned
 from rtmeter.statistics.joint import RunMisses
+from rtmeter.statistics.views import LATER
 
 if TYPE_CHECKING:
     import ibis
@@ -42,14 +43,15 @@ class GroupsAsked:
 @dataclass(frozen=True)
 class ArchiveGroup:
     """``without``: cells that have no distribution; ``maximum``: value, rig, release and cell of the latest
-    one, None if none is known; ``verdict``: None where the cells have several requirements, or none."""
+    one, None if none is known; its value and release are None where one of the cell's was lost, which is
+    later than all; ``verdict``: None where the cells have several requirements, or none."""
 
     key: tuple[str | None, ...]
     cells: int
     rigs: int
     without: int
     distribution: Binned
-    maximum: tuple[int, str, int | None, str] | None
+    maximum: tuple[int | None, str, int | None, str] | None
     verdict: FleetVerdict | None
 
 
@@ -82,7 +84,7 @@ def merged(backend: BaseBackend, asked: GroupsAsked) -> list[ArchiveGroup]:
     for row in _table(counted).to_pylist():
         key = _key(row, names)
         top = latest.get(key)
-        maximum = (top["max_ns"], top["rig"], top["max_at_k"], top["cell"]) if top else None
+        maximum = _maximum(top) if top else None
         counts = (int(row["cells"]), int(row["rigs"]), int(row["without"] or 0))
         found.append(ArchiveGroup(key, *counts, distributions.get(key, empty), maximum, verdicts.get(key)))
     return sorted(found, key=lambda group: tuple(value or "" for value in group.key))
@@ -93,9 +95,9 @@ def chosen(backend: BaseBackend, asked: GroupsAsked) -> ibis.Table:
     cells = backend.table(CELLS)
     cells = cells.filter(cells.valid)
     for name, value in dict(asked.where).items():
-        cells = cells.filter(_column(cells, name).cast("string") == value)
+        cells = cells.filter(_is(cells, name, value))
     cells = _within(cells, asked)
-    keys = {f"g{place}": _column(cells, name).cast("string") for place, name in enumerate(asked.by)}
+    keys = {f"g{place}": _as_key(_column(cells, name, "--by")) for place, name in enumerate(asked.by)}
     return cells.mutate(**(keys or {"g0": cells.cell.length().isnull().cast("string")}))
 
 
@@ -112,23 +114,66 @@ def _names(asked: GroupsAsked) -> list[str]:
     return [f"g{place}" for place in range(len(asked.by))] or ["g0"]
 
 
-def _column(cells: ibis.Table, name: str) -> Any:
+def _as_key(column: Any) -> Any:
+    """As text, but for what each engine writes in its own way: see _key_text."""
+    kind = column.type()
+    return column if kind.is_floating() or kind.is_timestamp() else column.cast("string")
+
+
+def _key_text(value: Any) -> str | None:
+    """A value of a group's key: a number as the shortest text that says it, a time as in ISO 8601, UTC."""
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat()
+    return None if _none(value) is None else str(value)
+
+
+def _is(cells: ibis.Table, name: str, value: str) -> Any:
+    """Whether a column has the value."""
+    column = _column(cells, name, "--where")
+    kind = column.type()
+    try:
+        if kind.is_floating():
+            return column == float(value)
+        if kind.is_timestamp():
+            return column == utc(value)
+    except ValueError:
+        remedy = "write a number like 1e-05, a time like 2026-11-22T05:00:00Z"
+        raise RtmeterError(
+            "is no such value", field="--where", value=f"{name}={value}", remedy=remedy
+        ) from None
+    return column.cast("string") == value
+
+
+def utc(text: str) -> datetime:
+    """A time, or a day's beginning; UTC if it does not say of where. Raises ValueError if it is none."""
+    time = datetime.fromisoformat(text)
+    return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
+
+
+def _column(cells: ibis.Table, name: str, field: str) -> Any:
     if name.startswith(LABEL):
         return cells.labels.get(name.removeprefix(LABEL))
     if name not in SCHEMAS[CELLS].names or name == "labels":
         remedy = "give a column of cells (`rtmeter archive sql 'DESCRIBE cells'`), or label:NAME"
-        raise RtmeterError("is no column of cells", field="--by", value=name, remedy=remedy)
+        raise RtmeterError("is no column of cells", field=field, value=name, remedy=remedy)
     return cells[name]
 
 
 def _latest(cells: ibis.Table, names: Sequence[str]) -> ibis.Table:
-    """The latest release of each group's distribution; of several equal ones that of the first cell."""
+    """The latest release of each group's distribution, LATER if one was lost; of several equal ones that of
+    the first cell."""
     import ibis
 
-    known = cells.filter(cells.bins.notnull() & cells.max_ns.notnull())
-    order = ibis.window(group_by=names, order_by=[known.max_ns.desc(), known.cell])
+    known = cells.filter(cells.bins.notnull() & (cells.n > 0))
+    known = known.mutate(latest=known.max_ns.fill_null(LATER), k=known.max_at_k.fill_null(-1))
+    order = ibis.window(group_by=names, order_by=[known.latest.desc(), known.cell])
     ranked = known.mutate(place=ibis.row_number().over(order))
-    return ranked.filter(ranked.place == 0).select(*names, "max_ns", "rig", "max_at_k", "cell")
+    return ranked.filter(ranked.place == 0).select(*names, "latest", "rig", "k", "cell")
+
+
+def _maximum(row: Mapping[str, Any]) -> tuple[int | None, str, int | None, str]:
+    value, k = int(row["latest"]), int(row["k"])
+    return (None, row["rig"], None, row["cell"]) if value == LATER else (value, row["rig"], k, row["cell"])
 
 
 def _table(expression: ibis.Table) -> Any:
@@ -136,7 +181,7 @@ def _table(expression: ibis.Table) -> Any:
 
 
 def _key(row: Mapping[str, Any], names: Sequence[str]) -> tuple[str | None, ...]:
-    return tuple(row[name] for name in names)
+    return tuple(_key_text(row[name]) for name in names)
 
 
 def _distributions(sums: Any, lost: Any, names: Sequence[str]) -> dict[tuple[str | None, ...], Binned]:
@@ -170,7 +215,7 @@ def _verdicts(cells: ibis.Table, names: Sequence[str]) -> dict[tuple[str | None,
     asked = zip(*(map(_none, column) for column in columns[first:]), strict=True)
     groups: dict[tuple[str | None, ...], list[_Run]] = {}
     for key, *run in zip(keys, *columns[len(names) : first], asked, strict=True):
-        groups.setdefault(key, []).append(_Run._make(run))
+        groups.setdefault(tuple(map(_key_text, key)), []).append(_Run._make(run))
     return {key: verdict for key, runs in groups.items() if (verdict := _verdict(runs)) is not None}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from rtmeter.cli.output import console
@@ -33,13 +33,16 @@ def groups_json(groups: Sequence[ArchiveGroup], by: Sequence[str]) -> list[dict[
             "n": group.distribution.n,
             "lost": group.distribution.lost,
             "quantiles": {f"p{percent}": group.distribution.quantile(percent) for percent in PERCENTS},
-            "maximum": dict(zip(("max_ns", "rig", "k", "cell"), group.maximum, strict=True))
-            if group.maximum
-            else None,
+            "maximum": _maximum_json(group.maximum) if group.maximum else None,
             "verdict": asdict(group.verdict) if group.verdict else None,
         }
         for group in groups
     ]
+
+
+def _maximum_json(maximum: tuple[int | None, str, int | None, str]) -> dict[str, Any]:
+    value, rig, k, cell = maximum
+    return {"max_ns": "lost" if value is None else value, "rig": rig, "k": k, "cell": cell}
 
 
 def print_groups(groups: Sequence[ArchiveGroup], by: Sequence[str]) -> None:
@@ -60,8 +63,11 @@ def print_groups(groups: Sequence[ArchiveGroup], by: Sequence[str]) -> None:
         counts = [f"{group.cells:,}", f"{group.rigs:,}", f"{group.distribution.n:,}"]
         quantiles = [between(group.distribution.quantile(percent)) for percent in PERCENTS]
         top = group.maximum
-        maximum = ["lost" if group.distribution.lost else f"{top[0] / 1000:,.1f}" if top else "-"]
-        maximum.append(harmless(f"{top[1]}, release {top[2]}") if top else "-")
+        maximum = ["-", "-"]
+        if top:
+            value, rig, k, _ = top
+            at = "" if k is None else f", release {k}"
+            maximum = ["lost" if value is None else f"{value / 1000:,.1f}", harmless(f"{rig}{at}")]
         said = harmless(f"{group.verdict.outcome}: {group.verdict.reason}") if group.verdict else "-"
         table.add_row(*key, *counts, *quantiles, *maximum, said)
     print_table(console(), table, markup=False)
@@ -78,8 +84,10 @@ def _us(value_ns: float) -> str:
 
 def day_of(text: str | None) -> datetime | None:
     """The beginning of a day, UTC. Raises RtmeterError if it is none."""
+    from rtmeter.archive.groups import utc
+
     try:
-        return None if text is None else datetime.fromisoformat(text).replace(tzinfo=UTC)
+        return None if text is None else utc(text)
     except ValueError:
         remedy = "write it like 2026-11-22"
         raise RtmeterError("is no day", field="--since", value=text, remedy=remedy) from None

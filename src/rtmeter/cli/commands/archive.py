@@ -190,12 +190,24 @@ def merge(
     asked = GroupsAsked(by or [], parse_conditions(where or []), day_of(since))
     with answering(archive_at(archive).open(), cast("Engine", engine)) as backend:
         found = merged(backend, asked)
+    if not found:
+        raise _nothing(archive)
     if as_json:
         print_json({"archive": archive, "groups": groups_json(found, asked.by)})
     else:
         print_groups(found, asked.by)
     return exit_codes.worst(
         exit_codes.of_outcome(group.verdict.outcome) if group.verdict else exit_codes.PASS for group in found
+    )
+
+
+def _nothing(archive: str) -> Exception:
+    """A name that is written wrongly must not look like a fleet that passes."""
+    from rtmeter.errors import RtmeterError
+
+    remedy = "`rtmeter archive ls` lists its rigs, `rtmeter archive sql` what its cells are like"
+    return RtmeterError(
+        "holds no valid cell that is asked for", field="archive", value=archive, remedy=remedy
     )
 
 
@@ -261,6 +273,8 @@ def _trend(
 
     with answering(archive_at(archive).open(), cast("Engine", engine)) as backend:
         found = trend(backend, GroupsAsked((), parse_conditions(where or [])), column)
+    if not found.series + found.short:
+        raise _nothing(archive)
     if what == "regressions":
         kept = [one for one in found.changes if one.rose and (first is None or one.when >= first)]
         found = replace(found, changes=tuple(kept))
