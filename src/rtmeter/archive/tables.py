@@ -185,9 +185,8 @@ def archive_at(place: str | Path) -> Archive:
     url = str(place)
     url = unquote(url.removeprefix("file://")) if url.startswith("file://") else url
     what = "is no place" if not url.strip() else None
-    if (
-        "://" not in url and unquote(url) != url
-    ):  # Delta tables are found by URL, and deltalake decodes it twice
+    if "://" not in url and unquote(url) != url:
+        # Delta tables are found by URL, and deltalake decodes it twice.
         what = "has a % and two digits in its name, which cannot be told from an escape"
     if what:
         raise RtmeterError(what, field="archive", value=url, remedy="give the folder of an archive, or a URL")
