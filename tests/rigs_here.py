@@ -26,7 +26,7 @@ exec unshare -m sh -c '
   if test -e /etc/machine-id; then mount --bind "$1/machine-id" /etc/machine-id; fi
   export TMPDIR="$1/tmp" RTMETER_STATE_DIR="$1/state"
   export PATH="$1/bin:$PATH"
-  eval "$(printf %s "$2" | sed "s/^exec sh -lc /exec sh -c /")"
+  eval "$(printf %s "$2" | sed "s/exec sh -lc /exec sh -c /")"
 ' sh "$rig" "$last"
 """
 

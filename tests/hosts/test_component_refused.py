@@ -34,7 +34,7 @@ class Machine:
         self.ssh = self._program(
             folder / "ssh",
             f"for last; do :; done\nexport PATH={self.tools}:$PATH TMPDIR={self.temporary}\n"
-            'exec sh -c "$(printf %s "$last" | sed "s/^exec sh -lc /exec sh -c /")"',
+            'exec sh -c "$(printf %s "$last" | sed "s/exec sh -lc /exec sh -c /")"',
         )
 
     def has(self, name: str, body: str) -> None:

@@ -68,6 +68,19 @@ def test_a_target_run_equals_a_local_one(hosts: Hosts, tmp_path: Path) -> None:
     assert set(hosts.temporary.iterdir()) == left
 
 
+def test_what_a_login_shell_prints_is_no_answer(hosts: Hosts, tmp_path: Path) -> None:
+    profile = hosts.folder / "home" / ".profile"
+    profile.write_text("echo 'Welcome to the lab'; echo 'folder /etc'\n")
+    try:
+        done = measured(hosts, tmp_path / "cell", *WAKEUP, "--samples", "20")
+        listed = rtmeter("adapters", "posix", "--on", hosts.url, "--json", **hosts.near_end())
+    finally:
+        profile.unlink()
+    assert (done.code, listed.code) == (0, 0), done.err + listed.err
+    assert pq.read_table(tmp_path / "cell" / "samples.parquet").num_rows == 20
+    assert [entry.get("error") for entry in listed.json["adapters"]] == [None]
+
+
 def test_both_ends_settings_and_load_are_there(hosts: Hosts, tmp_path: Path) -> None:
     before = hosts.qdiscs()
     asked = ["measure", "roundtrip", "--adapter", "posix", "--period", "2ms", "--samples", "100000"]

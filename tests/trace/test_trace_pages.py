@@ -132,6 +132,11 @@ def test_a_page_that_is_damaged_is_lost_up_to_the_next_whole_one() -> None:
         (2005, LOST, NO_VALUE),
         (2005, FAULT, NO_VALUE),
     ]
+    for nonsense in (b"Welcome!" * 16, page(form, fault(5, 9), start_ns=1 << 63)):
+        told = decoded(Recorded(form, [FAULT_FORMAT], {0: [pages[0], nonsense, pages[2]]}, {}, (), 0))
+        assert list(told.time_ns) == [1005, 2005, 2005], "what begins so is no page of the kernel's"
+    many = page(form, fault(5, 9), MISSED | STORED, 2000, (1 << 64) - 1)
+    assert decoded(Recorded(form, [FAULT_FORMAT], {0: [many]}, {}, (), 0)).value[0] == NO_VALUE
     assert len(decoded(Recorded(form, [FAULT_FORMAT], {0: [], 1: [b""]}, {}, (), 0))) == 0
 
 

@@ -64,7 +64,7 @@ def test_the_loader_that_a_target_lacks_is_that_of_the_probe_carried_there(
     arm.write_bytes(arm.read_bytes().replace(*loaders))
     answer = f'case $last in *--describe*) echo "{said}" >&2; exit {code};; esac\n'
     run = "uname() { echo armv7l; }\n"
-    run += 'eval "$(printf %s "$last" | sed "s/^exec sh -lc /eval /")"'
+    run += 'eval "$(printf %s "$last" | sed "s/^exec sh -c /eval /; s/exec sh -lc /eval /")"'
     monkeypatch.setenv(PROGRAM, no_ssh(folder, answer + run))
     with pytest.raises(RtmeterError) as refused:
         There(Ssh("ssh://there", "on")).tried(probes.find("null"))

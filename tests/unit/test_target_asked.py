@@ -60,7 +60,7 @@ def here(monkeypatch: pytest.MonkeyPatch, folder: Path, **programs: str) -> None
         (tools / name).write_text(f"#!/bin/sh\n{body}\n")
         (tools / name).chmod(0o755)
     script = f"export RTMETER_STATE_DIR={folder}/state PATH={tools}:$PATH\n"
-    script += 'eval "$(printf %s "$last" | sed \'s/^exec sh -lc /exec sh -c /\')"'
+    script += 'eval "$(printf %s "$last" | sed \'s/exec sh -lc /exec sh -c /\')"'
     monkeypatch.setenv(PROGRAM, no_ssh(folder, script))
 
 

@@ -25,6 +25,7 @@ _OPTIONS = (
     "-oServerAliveInterval=2",
     "-oServerAliveCountMax=5",
 )
+_ANSWERS = "exec >&9 9>&-\n"
 _LOOKED_UP_S = 30
 _TARGET = re.compile(r"ssh://(?:[\w.+-]+@)?(?P<host>[\w.][\w.-]*|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?/?")
 _CUT_OFF = 255  # ssh's own exit code for what went wrong between the machines
@@ -62,8 +63,10 @@ class Ssh:
     field: str
 
     def command(self, script: str) -> list[str]:
-        """What runs a shell script there, in a login shell, so that its PATH is the user's."""
-        return [*_program(), *_OPTIONS, self.target, f"exec sh -lc {shlex.quote(script)}"]
+        """What runs a shell script there, in a login shell, so that its PATH is the user's. What the files
+        that this reads print is no answer: it goes where errors go."""
+        login = shlex.quote(f"exec sh -lc {shlex.quote(_ANSWERS + script)} 9>&1 >&2")
+        return [*_program(), *_OPTIONS, self.target, f"exec sh -c {login}"]
 
     def run(
         self, script: str, given: bytes = b"", limit_s: float = 60, into: IO[bytes] | None = None

@@ -137,7 +137,12 @@ class _Rows:
             lost = LEFT_OUT if left_out else missed(page, self._recorded.form)
             self._page(cpu, page, UNTOLD if lost is None and cpu in self._damaged else lost)
             self._damaged.discard(cpu)
-        except (struct.error, IndexError, ValueError):  # what is missing counts as lost, with the next page
+        except (
+            struct.error,
+            IndexError,
+            ValueError,
+            OverflowError,
+        ):  # what is missing counts as lost, with the next page
             self._damaged.add(cpu)
 
     def _page(self, cpu: int, page: bytes, lost: int | None) -> None:

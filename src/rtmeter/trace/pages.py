@@ -19,6 +19,9 @@ _MISSED, _MISSED_STORED = 1 << 31, 1 << 30
 _LENGTH = _MISSED_STORED - 1
 _STAMP_BITS = 59
 
+_NONSENSE = 1 << 60
+"""More events than there can be, or nanoseconds (36 years): what came is no page."""
+
 UNTOLD = -1
 """How many events were lost, where the kernel does not say."""
 
@@ -34,12 +37,16 @@ def missed(page: bytes, form: PageForm) -> int | None:
     end = form.data + (commit & _LENGTH)
     if not commit & _MISSED_STORED or end + form.commit.size > len(page):
         return UNTOLD
-    return int.from_bytes(page[end : end + form.commit.size], "little")
+    count = int.from_bytes(page[end : end + form.commit.size], "little")
+    return count if count < _NONSENSE else UNTOLD
 
 
 def events_of(page: bytes, form: PageForm) -> Iterator[tuple[int, int]]:
-    """The time of each event, and where in the page its fields begin."""
+    """The time of each event, and where in the page its fields begin. Raises ValueError where it cannot be
+    one of the kernel's."""
     now_ns = _TIME(page, 0)[0]
+    if now_ns >= _NONSENSE:
+        raise ValueError
     at, end = form.data, form.data + (_commit(page, form) & _LENGTH)
     end = min(end, len(page))
     while at + 4 <= end:
@@ -82,7 +89,8 @@ class ComingPages:
     def begin_ns(self) -> int:
         """When the page begins that comes next; one that is damaged begins with the one before."""
         if self.page is not None and len(self.page) >= _BEGIN_BYTES:
-            self._begin_ns = int.from_bytes(self.page[:_BEGIN_BYTES], "little")
+            begin_ns = int.from_bytes(self.page[:_BEGIN_BYTES], "little")
+            self._begin_ns = begin_ns if begin_ns < _NONSENSE else self._begin_ns
         return self._begin_ns
 
     def take(self) -> tuple[bytes, bool]:
