@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,14 @@ from rtmeter.campaign.rules import settle
 from rtmeter.conditions import recorder_there
 from rtmeter.conditions.recorder_there import RecorderThere
 from rtmeter.conditions.spool_there import SpoolThere
+from rtmeter.errors import RtmeterError
+from rtmeter.host.remote_root import RemoteRoot
+from rtmeter.host.remote_shell import Shell
+from rtmeter.host.ssh import Ssh
 from rtmeter.judge.explained import explained
 from rtmeter.measure.cell import run_cell
 from rtmeter.measure.probe.supervise import Stop
+from rtmeter.measure.programs import attaching
 from rtmeter.model import Doubt
 from rtmeter.results.cells import find_cells
 from rtmeter.results.record import CellRecord
@@ -88,6 +94,18 @@ def test_what_a_target_lacks_for_it_is_named(board: Path, tmp_path: Path) -> Non
         assert record.error.field == "explain" and words in record.error.message, record.error
         assert remedy in (record.error.remedy or "")
         (board / "bin" / program_there).unlink()
+
+
+def test_the_events_of_a_kernel_below_an_emulator_are_refused(board: Path, tmp_path: Path) -> None:
+    program(board, "cat", 'case "$*" in *kernel/arch*) echo riscv64;; *) exec /bin/cat "$@";; esac')
+    error = ran(tmp_path / "cell").error
+    assert error is not None and error.field == "explain"
+    assert error.message.startswith(
+        f"finds an emulated processor: programs are run as on {os.uname().machine}"
+    )
+    shell = Shell(Ssh(URL, "on"))
+    with closing(shell), pytest.raises(RtmeterError, match="the emulator's, is of riscv64"):
+        attaching.check(RemoteRoot(shell=shell))
 
 
 _FULL = "echo \"dd: error writing 'standard output': No space left on device\" >&2; exit 1"

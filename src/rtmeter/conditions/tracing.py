@@ -14,6 +14,7 @@ from rtmeter.conditions.change import Change
 from rtmeter.conditions.resources import MADE, Folder, Made, register
 from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
+from rtmeter.machine.surroundings import family
 from rtmeter.model import LOCAL
 
 SETTING = "explain"
@@ -111,6 +112,12 @@ def require(root: Root, setting: str = SETTING, value: str = "yes") -> None:
         name = root.real_path(f"/proc/self/ns/{namespace}").rpartition("/")[2]
         if name.startswith(f"{namespace}:") and name != initial:
             raise missing(f"is in {words} than in the kernel's events", _ON_THE_HOST[namespace])
+    kernels = root.read("/proc/sys/kernel/arch")
+    own = root.run(["uname", "-m"])[1].strip() if kernels else ""
+    if kernels and family(kernels) != family(own):
+        message = f"finds an emulated processor: programs are run as on {own}, and the kernel, whose events "
+        message += f"are the emulator's, is of {kernels}"
+        raise missing(message, "leave it out here, or measure on a machine of silicon")
 
 
 def _mounted(root: Root) -> str | None:

@@ -69,7 +69,7 @@ def check(machine: Machine) -> Iterator[Finding]:
     if "QEMU TCG CPU" in (machine.text("/proc/cpuinfo") or ""):
         yield EMULATED.found("the processor's name is QEMU TCG CPU")
     kernels, own = machine.text("/proc/sys/kernel/arch"), machine.architecture
-    if kernels and own and _family(kernels) != _family(own):
+    if kernels and own and family(kernels) != family(own):
         yield EMULATED.found(f"programs are run as on {own}, and the kernel is of {kernels}")
     container = _container(machine)
     if container is not None:
@@ -78,7 +78,7 @@ def check(machine: Machine) -> Iterator[Finding]:
     yield from _pressure(machine)
 
 
-def _family(architecture: str) -> str:
+def family(architecture: str) -> str:
     """Kernels of 64 bits run programs of 32."""
     if re.fullmatch("x86_64|i.86", architecture):
         return "x86"
