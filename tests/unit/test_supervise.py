@@ -21,7 +21,7 @@ from rtmeter.campaign.rules import settle
 from rtmeter.conditions import Standing
 from rtmeter.errors import RtmeterError
 from rtmeter.measure import cell as runner
-from rtmeter.measure.probe import probe_process, supervise
+from rtmeter.measure.probe import supervise
 from rtmeter.measure.probe.supervise import Stop
 from rtmeter.model import Doubt
 from rtmeter.results import store
@@ -251,33 +251,6 @@ def test_numbers_that_are_none_are_no_progress(tmp_path: Path) -> None:
     record = run(tmp_path, "careless", watch=seen.append)
     assert seen == []
     assert [w["message"].partition(" status")[0] for w in record["warnings"]] == ["3"]
-
-
-def test_status_lines_that_no_parser_and_no_number_holds_are_doubts(tmp_path: Path) -> None:
-    seen: list[dict[str, Any]] = []
-    record = run(tmp_path, "bracketed", watch=seen.append)
-    assert seen == []
-    assert [w["message"].partition(" status")[0] for w in record["warnings"]] == ["4"]
-
-
-def test_an_error_without_words_is_still_one(tmp_path: Path) -> None:
-    record = run(tmp_path, "inarticulate")
-    assert (record["status"], record["error"]["message"]) == ("failed", "died in mid-run (exit code 1)")
-    assert "malformed_status" in [w["type"] for w in record["warnings"]]
-
-
-def test_whoever_talks_much_is_quoted_all_the_same(tmp_path: Path) -> None:
-    assert run(tmp_path, "talkative")["error"]["message"] == "CPU 9 does not exist"
-
-
-@pytest.mark.timeout(240)
-def test_what_a_probe_prints_fills_no_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(probe_process, "MOST_PRINTED_BYTES", 10_000)
-    monkeypatch.setattr(probe_process, "FIRST_PRINTED_BYTES", 6)
-    record = run(tmp_path, "printing")
-    assert (record["status"], record["valid"]) == ("complete", True)
-    assert [w["type"] for w in record["warnings"]] == ["printed_too_much"]
-    assert (tmp_path / "cell" / store.STDERR).read_text() == "first\nlast\n"
 
 
 def test_a_pipe_in_the_place_of_the_log_is_not_waited_for(tmp_path: Path) -> None:

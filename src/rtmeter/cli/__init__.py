@@ -16,7 +16,7 @@ from typing import Any
 import typer
 
 from rtmeter.cli import exit_codes
-from rtmeter.cli.output import print_error
+from rtmeter.cli.output import let_go, print_error
 from rtmeter.errors import RtmeterError
 from rtmeter.host.ending import Killed
 
@@ -164,7 +164,7 @@ def invoke(argv: list[str]) -> int:
     except RtmeterError as error:
         print_error(error, as_json=as_json)
     except BrokenPipeError:  # whoever read our output has seen enough
-        _let_output_go()
+        let_go(sys.stdout.fileno())
     except Killed:
         remedy = (
             "what was recorded is in a folder *.partial (see `rtmeter recover`); the next run, or "
@@ -175,7 +175,7 @@ def invoke(argv: list[str]) -> int:
         print_error(RtmeterError("interrupted"), as_json=as_json)
     except OSError as error:  # what the machine refuses, and nobody has better words for
         if not _takes_output():
-            _let_output_go()
+            let_go(sys.stdout.fileno())
         # Without a path it may be standard output itself, which then holds no error either.
         print_error(_refused_by_machine(error), as_json=as_json and error.filename is not None)
     except Exception as error:
@@ -199,11 +199,6 @@ def _takes_output() -> bool:
     except OSError:
         return False
     return True
-
-
-def _let_output_go() -> None:
-    """What is still to be printed goes nowhere."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _refused_by_machine(error: OSError) -> RtmeterError:

@@ -10,6 +10,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING
 
+from rtmeter.cli.output import let_go
 from rtmeter.errors import RtmeterError
 from rtmeter.host.ending import STARTED, Killed
 
@@ -54,7 +55,10 @@ def asking(stop: Stop | Stops, cells: Sequence[Cell]) -> Iterator[None]:
         stop.ask()
         if stop.asked == 1:
             last.start()
-            os.write(2, _NOTE)
+            try:
+                os.write(2, _NOTE)
+            except OSError:  # the terminal has gone, which may be why
+                let_go(2)
         elif stop.asked > 2 or not stop.heeded:
             STARTED.kill()
             if stop.asked > 3:

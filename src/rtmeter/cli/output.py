@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
@@ -27,6 +28,14 @@ def console(*, stderr: bool = False) -> Console:
     if not found.is_terminal:
         found.width = max(found.width, _NARROWEST)
     return found
+
+
+def let_go(descriptor: int) -> None:
+    """Whoever was at the other end of standard output (1) or error (2) has gone, or takes no more: what is
+    still to be said goes nowhere, and nothing ends for it."""
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, descriptor)
+    os.close(nowhere)
 
 
 def print_json(value: Any) -> None:

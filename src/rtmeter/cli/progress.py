@@ -13,7 +13,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from rtmeter.cli.output import console, microseconds
+from rtmeter.cli.output import console, let_go, microseconds
 from rtmeter.errors import RtmeterError
 from rtmeter.model import Cell
 from rtmeter.results.store import PARTIAL
@@ -161,6 +161,15 @@ def showing() -> Iterator[Show]:
         yield _Terminal(screen, live)
 
 
+@contextmanager
+def _whoever_looks() -> Iterator[None]:
+    """A terminal or a reader that has gone is no reason to end a measurement."""
+    try:
+        yield
+    except OSError:
+        let_go(2)
+
+
 class _Terminal:
     """A bar, or the picture of a cell once there is one, drawn over at every call."""
 
@@ -173,6 +182,10 @@ class _Terminal:
         self._state = state
 
     def __call__(self, words: str, share: float, moment: Moment) -> None:
+        with _whoever_looks():
+            self._draw(words, share, moment)
+
+    def _draw(self, words: str, share: float, moment: Moment) -> None:
         from rich.console import Group
         from rich.progress_bar import ProgressBar
         from rich.table import Table
@@ -199,7 +212,8 @@ class _Lines:
     def __call__(self, words: str, _share: float, moment: Moment) -> None:
         if moment != "during" or time.monotonic() - self._said_at >= _LINE_EVERY_S:
             self._said_at = time.monotonic()
-            print(words, file=sys.stderr, flush=True)
+            with _whoever_looks():
+                print(words, file=sys.stderr, flush=True)
 
 
 def end_of(record: CellRecord) -> str:
