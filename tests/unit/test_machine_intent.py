@@ -76,6 +76,17 @@ def test_the_preemption_model_is_what_is_in_effect(
     assert "linux-image-rt" in found["kernel_not_preempt_rt"].fix
     said = found.get("preemption_model")
     assert (said and said.grade, said.value if said else "") == (grade, value)
+    if grade == "high":
+        mount = "" if model else "mount -t debugfs none /sys/kernel/debug; "
+        assert said and said.fix.startswith(f"{mount}echo full > /sys/kernel/debug/sched/preempt")
+
+
+def test_a_kernel_whose_preemption_cannot_be_chosen_is_not_told_to(machine: PlantedMachine) -> None:
+    built = f"{TUNED[CONFIG]}\nCONFIG_PREEMPT_NONE=y\n# CONFIG_PREEMPT_DYNAMIC is not set\n"
+    version = {"/proc/sys/kernel/version": "#1 SMP", "/sys/kernel/realtime": None}
+    machine.plant({CONFIG: built.replace("CONFIG_PREEMPT_RT=y", ""), **version})
+    said = machine.findings(Intent(cpus=(1,)))["preemption_model"]
+    assert (said.value.partition(",")[0], said.fix.partition(" built")[0]) == ("none", "boot a kernel")
 
 
 def test_nothing_said_of_preemption_is_unknown(machine: PlantedMachine) -> None:

@@ -149,14 +149,28 @@ def _preemption(machine: Machine) -> Iterator[Finding]:
         yield PREEMPTION_MODEL.unknown(machine.why_not(_MODEL), fix=fix)
     elif model in ("none", "voluntary"):
         reservation = "" if _model_in_effect(machine) else f", as built or booted: {machine.why_not(_MODEL)}"
-        yield PREEMPTION_MODEL.found(f"{model}{reservation}")
+        yield PREEMPTION_MODEL.found(f"{model}{reservation}", fix=_more_preemption(machine))
+
+
+def _more_preemption(machine: Machine) -> str:
+    """What makes this kernel preemptible: where debugfs is not mounted, that comes first; without the choice
+    no command and no boot parameter does."""
+    if _model_in_effect(machine) is not None:
+        return PREEMPTION_MODEL.fix
+    if not _is_dynamic(machine) and machine.built_with("PREEMPT_DYNAMIC") is False:
+        return "boot a kernel built with CONFIG_PREEMPT=y or CONFIG_PREEMPT_DYNAMIC=y"
+    return f"mount -t debugfs none /sys/kernel/debug; {PREEMPTION_MODEL.fix}"
+
+
+def _is_dynamic(machine: Machine) -> bool:
+    return "PREEMPT_DYNAMIC" in (machine.text("/proc/sys/kernel/version") or "")
 
 
 def _model(machine: Machine) -> str | None:
     """``none``, ``voluntary``, ``lazy`` or ``full``; None if nothing says so."""
     if (model := _model_in_effect(machine)) is not None:
         return model
-    if "PREEMPT_DYNAMIC" in (machine.text("/proc/sys/kernel/version") or ""):
+    if _is_dynamic(machine):
         given = [word for word in machine.command_line if word.startswith("preempt=")]
         return given[-1].removeprefix("preempt=") if given else _model_built(machine)
     return _model_built(machine)
