@@ -9,6 +9,8 @@ from scripts import T, explained, written
 
 from rtmeter.explain.causes import Release, explain
 from rtmeter.explain.scripted import read_events
+from rtmeter.explain.segments import Key
+from rtmeter.explain.words import words_of
 
 ASLEEP = """
 0 0 switch 0 10 runnable 19 loop
@@ -260,6 +262,29 @@ def test_a_condition_is_a_message_of_its_process_and_a_lock_is_its_holders(path,
     events = events.replace("900 0 sys_in 10 - - - futex", f"900 0 sys_in 10 - - - futex {asked}")
     first = (1000, 1100, "own", "holder") if followed else (1000, 1300, "blocked", "holder")
     assert path(events)[0] == first
+
+
+def test_who_waits_on_a_messages_path_is_said(path) -> None:
+    """A server that was stopped: nobody would find it by the name of who let it go on."""
+    stopped = """
+0 0 switch 0 10 runnable 19 loop
+0 1 switch 0 20 runnable 29 server
+900 0 sys_in 10 - - - recvmsg
+910 0 switch 10 0 sleeping 120 swapper/0
+950 1 switch 20 30 blocked 120 script
+1200 1 waking 30 20 - 29 server
+1210 1 switch 30 20 runnable 29 server
+1220 1 sys_in 20 - - - sendmsg
+1230 1 waking 20 10 - 19 loop
+1240 0 switch 0 10 runnable 19 loop
+"""
+    first = path(stopped)[0]
+    assert first == (1000, 1200, "blocked", "script woke server")
+    assert words_of(Key(*first[2:])) == "the message's path waited until script woke server"
+    assert words_of(Key("blocked", "script")) == "waited until script woke it"
+    called = "the message's path was in the system call sendmsg of server"
+    assert words_of(Key("own_kernel", "sendmsg of server")) == called
+    assert words_of(Key("own_kernel", "read")) == "it was in the system call read"
 
 
 def test_a_wait_that_an_interrupt_or_a_softirq_ends(said) -> None:

@@ -38,6 +38,10 @@ class Segment(NamedTuple):
 
 UNKNOWN = Key("unknown")
 
+OF, WOKE = " of ", " woke "
+"""In ``who``, where another thread on a message's path was inside a system call (the call, that thread) or
+blocked (what ended it, that thread)."""
+
 
 class Explainer:
     """Splits spans of threads; the states of each thread are found once.
@@ -88,7 +92,7 @@ class Explainer:
             for start, end in self._cut(piece, self._known.call_bounds(thread, *piece[:2])):
                 call = self._known.call_at(thread, start)
                 who = self._known.name(thread, start) if named else None
-                said = f"{call.name} of {who}" if call and who else call.name if call else who
+                said = f"{call.name}{OF}{who}" if call and who else call.name if call else who
                 yield Segment(start, end, Key("own_kernel" if call else "own", said))
 
     def _runnable(self, thread: int, state: Runnable, start_ns: int, end_ns: int) -> Iterator[Segment]:
@@ -148,8 +152,11 @@ class Explainer:
         waker = state.waker or (sender_of(self._known, state) if receives and self._paths else IDLE)
         if receives and waker not in {IDLE, thread, *path}:
             yield from self._of(waker, start_ns, end_ns, path | {thread})
-        else:
-            yield Segment(start_ns, end_ns, Key("blocked", state.name))
+            return
+        who = state.name
+        if path and self._paths:
+            who = f"{who}{WOKE}{self._known.name(thread, start_ns)}"
+        yield Segment(start_ns, end_ns, Key("blocked", who))
 
     def _pieces(self, cpu: int, start_ns: int, end_ns: int) -> Iterator[Piece]:
         return self._known.cpus.of.get(cpu, Cpu()).within(start_ns, end_ns)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rtmeter.explain.segments import Key
+from rtmeter.explain.segments import OF, WOKE, Key
 from rtmeter.values import visible
 
 _CATEGORIES = {
@@ -30,5 +30,9 @@ def words_of(key: Key) -> str:
     """A key as a person says it."""
     if key.category == "own" and key.who:
         return f"{visible(key.who)}, on the message's path, ran its own code"
+    if key.category == "own_kernel" and OF in (key.who or ""):
+        return f"the message's path was in the system call {visible(key.who or '')}"
+    if key.category == "blocked" and WOKE in (key.who or ""):
+        return f"the message's path waited until {visible(key.who or '')}"
     said = _CATEGORIES[key.category].format(who=visible(key.who or "an unnamed one"))
     return f"{said}, {_RELATIONS[key.relation]}" if key.relation else said
