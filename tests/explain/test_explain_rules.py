@@ -264,6 +264,33 @@ def test_a_condition_is_a_message_of_its_process_and_a_lock_is_its_holders(path,
     assert path(events)[0] == first
 
 
+RAN_OUT = """
+1100 0 softirq_in 0 - - - TIMER
+1110 0 waking 0 10 - 19 loop
+1120 0 softirq_out 0 - - - TIMER
+1130 0 switch 0 10 runnable 19 loop
+1140 0 sys_out 10 - - - recvmsg
+1150 0 sys_in 10 - - - {again}
+1160 0 switch 10 0 sleeping 120 swapper/0
+1200 1 switch 88 99 runnable 120 other
+1250 1 switch 99 88 sleeping 120 holder
+"""
+
+
+@pytest.mark.parametrize(
+    ("again", "first"),
+    [("recvmsg", (1000, 1110, "own", "holder")), ("poll", (1000, 1110, "blocked", "TIMER"))],
+)
+def test_a_receive_that_ran_out_and_began_anew_waits_for_the_same_message(path, again, first) -> None:
+    before = WAITS.format(call="recvmsg", by="sendmsg", waking="1 waking 88").replace("eth0", "nvme0")
+    rows = [line for line in before.splitlines() if line and "nvme0" not in line]
+    rows += RAN_OUT.format(again=again).splitlines()
+    events = "\n".join(sorted(filter(None, rows), key=lambda row: int(row.split()[0])))
+    found = path(events)
+    assert found[0] == first
+    assert (1160, 1200, "own", "holder") in found, "the rest of the wait is followed in either case"
+
+
 def test_who_waits_on_a_messages_path_is_said(path) -> None:
     """A server that was stopped: nobody would find it by the name of who let it go on."""
     stopped = """

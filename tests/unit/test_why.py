@@ -44,3 +44,11 @@ def test_a_cause_points_at_what_explains_it_and_at_nothing_else(key: Key, expect
     found = finding_for(key, FINDINGS)
     assert (found["id"] if found else None) == expected
     assert finding_for(key, []) is None
+
+
+def test_what_is_less_urgent_than_a_normal_task_shares_its_cpu_and_no_preemption_mends_that() -> None:
+    findings = [*FINDINGS, finding("normal_policy")]
+    below = finding_for(Key("displaced", "logger", "below"), findings)
+    assert below and below["id"] == "normal_policy"
+    found = finding_for(Key("displaced", "can_driver", "above"), findings)
+    assert found and found["id"] == "task_at_or_above"

@@ -23,6 +23,9 @@ _FUTEX, _FOR_A_WAKE = "futex", (9, 11)
 semaphores wait with. Its mutexes wait with others: whoever wakes from those had the lock."""
 
 _NETWORK = ("NET_RX", "NET_TX")
+TIMEOUT = "TIMER"
+"""The softirq of the kernel's coarse timers, which ends a receive that may take no longer."""
+
 _LOOK_BACK = 10_000
 """Rows in which a sender is looked for."""
 

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from rtmeter.explain.cpus import NOT_INSIDE, Cpu, Piece
 from rtmeter.explain.events import NOBODY
-from rtmeter.explain.messages import is_receiving, sender_of
+from rtmeter.explain.messages import TIMEOUT, is_receiving, sender_of
 from rtmeter.explain.states import OnCpu, Runnable, StateSpan, TimerSleep, Wait, states_of
 from rtmeter.explain.threads import IDLE, KnownTrace
 
@@ -149,6 +149,8 @@ class Explainer:
     ) -> Iterator[Segment]:
         call = self._known.call_at(thread, state.start_ns)
         receives = is_receiving(call, paths=self._paths)
+        if receives and self._paths:
+            state = self._message_after_timeouts(thread, state)
         waker = state.waker or (sender_of(self._known, state) if receives and self._paths else IDLE)
         if receives and waker not in {IDLE, thread, *path}:
             yield from self._of(waker, start_ns, end_ns, path | {thread})
@@ -157,6 +159,22 @@ class Explainer:
         if path and self._paths:
             who = f"{who}{WOKE}{self._known.name(thread, start_ns)}"
         yield Segment(start_ns, end_ns, Key("blocked", who))
+
+    def _message_after_timeouts(self, thread: int, wait: Wait) -> Wait:
+        """The wait itself; of one that ran out (SO_RCVTIMEO) and began anew in the same system call, the one
+        that a message ended."""
+        states, call = self._states[thread], self._known.call_at(thread, wait.start_ns)
+        after = bisect_right(states, wait.start_ns, key=lambda state: state.start_ns)
+        for place in range(after, len(states)):
+            state = states[place]
+            if wait.softirq == NOT_INSIDE or wait.name != TIMEOUT:
+                break
+            if isinstance(state, TimerSleep | Wait):
+                again = self._known.call_at(thread, state.start_ns)
+                if not isinstance(state, Wait) or not call or not again or again.name != call.name:
+                    break
+                wait = state
+        return wait
 
     def _pieces(self, cpu: int, start_ns: int, end_ns: int) -> Iterator[Piece]:
         return self._known.cpus.of.get(cpu, Cpu()).within(start_ns, end_ns)

@@ -44,7 +44,7 @@ _NAMES_WHO = {*_URGENT[:3], "irq_on_cpu"}
 _POINTS_AT: dict[tuple[str, str | None], tuple[str, ...]] = {
     ("displaced", "above"): _URGENT,
     ("displaced", "equal"): _URGENT,
-    ("displaced", "below"): ("preemption_model", "kernel_not_preempt_rt"),
+    ("displaced", "below"): ("normal_policy", "preemption_model", "kernel_not_preempt_rt"),
     ("held_off", None): ("kernel_not_preempt_rt",),
     ("outside", None): ("virtual_machine", "emulated_processor", "steal"),
     ("timer_idle", None): ("deep_idle_states", "virtual_machine"),
@@ -53,6 +53,9 @@ _POINTS_AT: dict[tuple[str, str | None], tuple[str, ...]] = {
     ("armed_later", None): ("normal_policy",),
 }
 """Category and relation → the findings of `rtmeter check` that explain it, the likeliest first."""
+
+_SHARE = "normal tasks share the CPU, whatever their nice values"
+"""Why a less urgent one runs although the kernel could be pre-empted."""
 
 _SAY_NOTHING = ("info", "unknown")
 
@@ -191,7 +194,8 @@ def mends(key: Key, record: CellRecord) -> str:
     if finding is None:
         return ""
     fix = f": {finding['fix']}" if finding.get("fix") else ""
-    return str(harmless(f"; see {finding['id']}{fix}"))
+    why = f" ({_SHARE})" if (finding["id"], key.relation) == ("normal_policy", "below") else ""
+    return str(harmless(f"; see {finding['id']}{why}{fix}"))
 
 
 def _names(finding: Mapping[str, Any], who: str | None) -> bool:
