@@ -78,7 +78,8 @@ def test_the_preemption_model_is_what_is_in_effect(
     assert (said and said.grade, said.value if said else "") == (grade, value)
     if grade == "high":
         mount = "" if model else "mount -t debugfs none /sys/kernel/debug; "
-        assert said and said.fix.startswith(f"{mount}echo full > /sys/kernel/debug/sched/preempt")
+        assert said and said.fix.startswith(f"{mount}echo full > /sys/kernel/debug/sched/preempt; for good")
+        assert ("locked down" in said.fix) == (model is None)
 
 
 def test_a_kernel_whose_preemption_cannot_be_chosen_is_not_told_to(machine: PlantedMachine) -> None:

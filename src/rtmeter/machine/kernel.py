@@ -159,7 +159,8 @@ def _more_preemption(machine: Machine) -> str:
         return PREEMPTION_MODEL.fix
     if not _is_dynamic(machine) and machine.built_with("PREEMPT_DYNAMIC") is False:
         return "boot a kernel built with CONFIG_PREEMPT=y or CONFIG_PREEMPT_DYNAMIC=y"
-    return f"mount -t debugfs none /sys/kernel/debug; {PREEMPTION_MODEL.fix}"
+    lasting = "for good, or where the kernel is locked down and refuses that:"
+    return f"mount -t debugfs none /sys/kernel/debug; {PREEMPTION_MODEL.fix.replace('for good:', lasting)}"
 
 
 def _is_dynamic(machine: Machine) -> bool:
