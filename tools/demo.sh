@@ -31,6 +31,9 @@ newest=$(ls -td results/*/demo/*/ | head -1)
 report=$("$rtmeter" report "$newest")
 echo "report: $report (open it in a browser)"
 echo
+if [[ $campaign != campaigns/demo.yaml ]]; then
+  echo "Why releases were late, and what mends that: $rtmeter explain ${newest%/}"
+fi
 echo "Next, the same for a loop of yours: give its period and its deadline, and type"
 echo
 echo "  $rtmeter measure timer --adapter posix --period 2ms --deadline 2ms --duration 30s"

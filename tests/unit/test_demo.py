@@ -35,5 +35,6 @@ def test_the_demo_explains_where_it_can_and_says_where_it_cannot(tmp_path: Path,
     command, _, ran = said.read_text().partition("\n")
     assert command.startswith("run ") and "--only" not in command
     assert ("explain = yes: needs root" in demo.stdout) != traceable
+    assert (f"{stub} explain results/vm/demo/1\n" in demo.stdout) == traceable
     expected = campaign.replace("defaults:\n", "defaults:\n  explain: true\n", 1) if traceable else campaign
     assert ran == expected
