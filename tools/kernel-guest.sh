@@ -106,7 +106,7 @@ timeout --kill-after=5 "${LIMIT_S:-900}" qemu-system-x86_64 \
   -machine q35 -accel tcg,thread=multi -cpu max -smp 2 -m "${MEMORY:-2G}" \
   -nodefaults -no-reboot -display none -serial "file:$out/.console" \
   -kernel "$store/tree/boot/vmlinuz-$version" -initrd "$store/initrd" \
-  -append "console=ttyS0 quiet panic=1 no_timer_check hostname=guest-$kernel" \
+  -append "console=ttyS0 quiet panic=1 no_timer_check hostname=guest-$kernel ${APPEND:-}" \
   -virtfs local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap \
   -virtfs "local,path=$out,mount_tag=out,security_model=none" </dev/null || status=$?
 [[ ! -f $out/.output ]] || cat "$out/.output"

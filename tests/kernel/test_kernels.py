@@ -10,13 +10,14 @@ import os
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import Event
 from typing import Any
 
 import pytest
-from stopping import STOPPED_S, STOPS, stop_often
+from stopping import KERNEL, STOPS, stop_often
 
 from rtmeter import cli
 from rtmeter.explain.causes import Explained
@@ -28,7 +29,8 @@ from stored import cell_json
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 KERNELS = ("rt", "ordinary")
-INSIDE = ("checks", "settings", "stopped")
+Booted = subprocess.CompletedProcess[str]
+Guests = dict[str, tuple[Path, Booted]]
 LIMIT_S = 1500
 CHECKS = ["-m", "pytest", "-q", "--noconftest", "-p", "no:cacheprovider", "-o", "timeout=0", "-rA"]
 CHECKS += ["-o", "pythonpath=src bench tests"]  # the last of these comes by a conftest elsewhere
@@ -39,26 +41,41 @@ pytestmark = [
 ]
 
 
-@pytest.fixture(scope="module")
-def guests(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> dict[str, tuple[Path, subprocess.CompletedProcess[str]]]:
+def boot(kernel: str, out: Path, *inside: str, append: str = "") -> Booted:
+    """Runs some of this folder's guest_*.py in the kernel."""
+    command: list[str | Path] = [ROOT / "tools" / "kernel-guest.sh", kernel, out]
+    command += ["env", f"STOPS={STOPS}", sys.executable, *CHECKS]
+    command += [ROOT / "tests" / "kernel" / f"guest_{name}.py" for name in inside]
+    env = os.environ | {"LIMIT_S": str(LIMIT_S), "APPEND": append}
+    return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+
+
+def in_each(factory: pytest.TempPathFactory, run: Callable[[str, Path], Booted]) -> Guests:
     """What each kernel left in its folder, and what its checks said; both run at the same time."""
+    with ThreadPoolExecutor(max_workers=len(KERNELS)) as threads:
+        outs = [factory.mktemp(kernel) for kernel in KERNELS]
+        return dict(zip(KERNELS, zip(outs, threads.map(run, KERNELS, outs), strict=True), strict=True))
 
-    def run(kernel: str) -> tuple[Path, subprocess.CompletedProcess[str]]:
-        out = tmp_path_factory.mktemp(kernel)
-        command: list[str | Path] = [ROOT / "tools" / "kernel-guest.sh", kernel, out, sys.executable, *CHECKS]
-        command += [ROOT / "tests" / "kernel" / f"guest_{name}.py" for name in INSIDE]
-        limit, ended = os.environ | {"LIMIT_S": str(LIMIT_S)}, Event()
-        stops = threads.submit(stop_often, out, ended)
-        try:
-            return out, subprocess.run(command, env=limit, capture_output=True, text=True, check=False)
-        finally:
-            ended.set()
+
+@pytest.fixture(scope="module")
+def guests(tmp_path_factory: pytest.TempPathFactory) -> Guests:
+    return in_each(tmp_path_factory, lambda kernel, out: boot(kernel, out, "checks", "settings"))
+
+
+@pytest.fixture(scope="module")
+def stopped(tmp_path_factory: pytest.TempPathFactory) -> Guests:
+    def run(kernel: str, out: Path) -> Booted:
+        ended = Event()
+        with ThreadPoolExecutor(max_workers=1) as threads:
+            stops = threads.submit(stop_often, out, ended)
+            try:
+                done = boot(kernel, out, "stopped", append=KERNEL)
+            finally:
+                ended.set()
             stops.result()
+        return done
 
-    with ThreadPoolExecutor(max_workers=2 * len(KERNELS)) as threads:
-        return dict(zip(KERNELS, threads.map(run, KERNELS), strict=True))
+    return in_each(tmp_path_factory, run)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -95,17 +112,17 @@ def test_the_results_of_both_are_one_report(
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
-def test_a_stop_of_the_whole_machine_is_named_first(kernel: str, guests: dict[str, Any]) -> None:
-    """What it meets within the kernel, much of an emulated CPU's time, cannot be told from the kernel."""
-    out, _ = guests[kernel]
+def test_a_stop_of_the_whole_machine_is_named_first(kernel: str, stopped: Guests) -> None:
+    """User code is nearly always on the CPU that fires the timers; what a stop meets within the kernel
+    cannot be told from the kernel."""
+    out, done = stopped[kernel]
+    assert done.returncode == 0, done.stdout + done.stderr
     (cell,) = find_cells(out / "stopped")
-    found = explained(cell)
     stops: list[Explained] = []
-    for each in found.found.releases:
-        late = each.cause is not None and each.release.lateness_ns > 0.8e9 * STOPPED_S
-        if late and not (stops and each.release.release_ns < stops[-1].release.stamp_ns):
+    for each in explained(cell).found.releases:
+        if each.release.late and not (stops and each.release.release_ns < stops[-1].release.stamp_ns):
             stops.append(each)  # the first of the releases of a stop, whose lateness is the most
     named = Counter(str(each.cause.key) for each in stops if each.cause)
-    print(named)
+    print(f"{kernel}: {len(stops)} stops", named)
     assert len(stops) > STOPS / 2
-    assert named.most_common(1)[0][0] == str(Key("outside")) and named[str(Key("outside"))] > len(stops) / 2
+    assert named[str(Key("outside"))] > 0.9 * len(stops)
