@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from rtmeter.judge.matching import _matched_over, _with_setting
+from rtmeter.judge.matching import Matching, _matched_over, _with_setting
+from rtmeter.results.cells import StoredCell
 
 
 def records(**configs: dict[str, Any]) -> Any:
@@ -56,3 +58,46 @@ def test_what_changes_with_the_factor_is_told_and_not_matched_over() -> None:
     layouts = {name: found | {"cpus": f"for {found['load']}"} for name, found in LAYOUTS.items()}
     others, confounded = _matched_over(layouts, "load", {"load"})
     assert sorted(others) == ["adapter", "block"] and confounded == ("cpus",)
+
+
+def cell(name: str, started: str, load: str, **about: Any) -> StoredCell:
+    facts: dict[str, Any] = {"measurement": "timer", "mode": "periodic", "axes": {}, "config": {}}
+    facts |= {"events_recorded": False, "usable": True, "repeat": 1, "factors": {"load": load}}
+    record: Any = SimpleNamespace(id=name, name=name, started=started, **facts | about)
+    return StoredCell(Path(name), record)
+
+
+def test_cells_with_events_are_left_out_beside_others_and_told() -> None:
+    plain = [cell("a", "1", "idle"), cell("b", "2", "cpu80")]
+    traced = [cell("c", "3", "idle", events_recorded=True), cell("d", "4", "cpu80", events_recorded=True)]
+    found = Matching.of([*plain, *traced], "load")
+    assert (set(found.repeats), set(found.levels)) == ({"a", "b"}, {"a", "b"})
+    assert found.left_out == ("c, d: the kernel's events were recorded, which takes time",)
+    assert Matching.of(plain, "load").left_out == ()
+    among_themselves = Matching.of(traced, "load")
+    assert (set(among_themselves.repeats), among_themselves.left_out) == ({"c", "d"}, ())
+
+
+def test_levels_stand_in_the_order_in_which_they_were_measured() -> None:
+    found = Matching.of([cell("b", "2", "cpu80"), cell("c", "3", "io"), cell("a", "1", "idle")], "load")
+    assert (list(found.levels), found.levels_in_turn) == (["a", "b", "c"], ["idle", "cpu80", "io"])
+
+
+def test_a_level_of_which_no_run_can_be_compared_comes_last() -> None:
+    broken = cell("a", "1", "idle", usable=False)
+    found = Matching.of([broken, cell("b", "2", "cpu80")], "load")
+    assert found.levels_in_turn == ["cpu80", "idle"]
+    again = cell("a", "3", "idle", repeat=2)
+    assert Matching.of([broken, cell("b", "2", "cpu80"), again], "load").levels_in_turn == ["idle", "cpu80"]
+
+
+@pytest.mark.parametrize("unlike", [{"mode": "one_shot"}, {"measurement": "wakeup"}])
+def test_cells_of_another_measurement_or_mode_are_not_alike(unlike: dict[str, str]) -> None:
+    cells = [cell("a", "1", "idle"), cell("b", "2", "cpu80"), cell("c", "3", "idle", **unlike)]
+    assert [names for _, names in Matching.of(cells, "load").alike] == [["a", "b"], ["c"]]
+
+
+def test_neither_a_name_nor_what_all_have_alike_changes_with_the_factor() -> None:
+    layouts = {name: found | {"kernel": "6.1", "block": found["load"]} for name, found in LAYOUTS.items()}
+    _, confounded = _matched_over(layouts, "load", {"load", "block", "kernel"})
+    assert confounded == ()
