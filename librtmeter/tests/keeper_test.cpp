@@ -160,5 +160,84 @@ TEST(AFullDisk, IsSaidAtTheEndAndWhatComesLaterIsKept) {
   EXPECT_EQ(bins_of(run.folder()).find("quantities")->find("completion")->find("n")->as_int(), 60'000);
 }
 
+// Rows as the measured thread hands them over, with a warm-up of two releases and a deadline of half a
+// period.
+class Rows : public testing::Test {
+ protected:
+  static constexpr std::int64_t kPeriod = kSecond / 1000, kWarmUp = 2;
+  static std::int64_t at(std::int64_t k, std::int64_t ns = 0) { return kT0 + k * kPeriod + ns; }
+
+  void job(std::int64_t k, std::int64_t wake, std::int64_t done, std::int64_t status = kServed) {
+    const std::int64_t row[JobRow::kColumns] = {k, at(k), wake, done,
+                                                k < kWarmUp ? status | kWarmUpFlag : status};
+    keeper_.append(row, 1);
+  }
+  void usual(std::int64_t k) { job(k, at(k, 10'000), at(k, 20'000)); }
+  std::vector<Row> kept(const char* part = "whole", std::size_t columns = 5) {
+    keeper_.finish(Json::object());
+    return rows_of_part(directory_ / "", part, columns);
+  }
+  std::int64_t counted(const char* name) { return bins_of(directory_ / "").find(name)->as_int(); }
+
+  TemporaryDirectory directory_;
+  Keeper keeper_{{directory_ / "", kPeriod, kPeriod / 2, kWarmUp, kHour, 1 << 28,
+                  loop_header("arm", kPeriod, kPeriod / 2, 0, kWarmUp)}};
+};
+
+// A thread that became free just at a release was at work until then; one that never said that its work had
+// ended, until it was woken again.
+TEST_F(Rows, OfReleasesThatPassedSayWhenTheThreadWasFree) {
+  usual(0);
+  job(1, at(1, 10'000), at(2));
+  job(3, at(3, 40'000), at(3, 50'000));
+  job(4, at(5, 5), kAbsent, kLost);
+  job(6, at(6, 40'000), at(6, 50'000));
+  const auto rows = kept();
+  ASSERT_EQ(rows.size(), 7u);
+  EXPECT_EQ(rows[2], (Row{2, at(2), kAbsent, kAbsent, at(2), kSkipped}));
+  EXPECT_EQ(rows[5], (Row{5, at(5), kAbsent, kAbsent, at(5, 5), kSkipped}));
+}
+
+TEST_F(Rows, OfTheWarmUpAreToldAndNotCounted) {
+  job(4, at(4, 10'000), at(4, 20'000));
+  const auto rows = kept();
+  ASSERT_EQ(rows.size(), 5u);
+  for (std::int64_t k = 0; k < 4; ++k)
+    EXPECT_EQ(rows[static_cast<std::size_t>(k)][5], k < kWarmUp ? kSkipped | kWarmUpFlag : kSkipped) << k;
+  EXPECT_EQ(counted("skipped"), 2);
+  EXPECT_EQ(counted("rows"), 5);
+}
+
+// At the deadline is in time; what was skipped or lost is missed, however soon the thread was free.
+TEST_F(Rows, MissTheDeadlineLateSkippedOrLost) {
+  usual(0);
+  usual(1);
+  job(2, at(2, 10'000), at(2, kPeriod / 2));
+  job(3, at(3, 10'000), at(3, kPeriod / 2 + 1));
+  job(4, at(4, 10'000), at(5, 100));
+  job(6, at(6, 10'000), kAbsent, kLost);
+  const auto blocks = kept("blocks", 6);
+  ASSERT_EQ(blocks.size(), 1u);
+  EXPECT_EQ(blocks[0], (Row{0, 0, 5, 4, INT64_MAX, 6, kServed})) << "what is lost is later than anything";
+  EXPECT_EQ(counted("missed"), 4);
+  EXPECT_EQ((std::vector{counted("served"), counted("skipped"), counted("lost")}),
+            (std::vector<std::int64_t>{3, 1, 1}));
+  const Json bins = bins_of(directory_ / "");
+  const Json& latency = *bins.find("quantities")->find("latency");
+  EXPECT_EQ(latency.find("n")->as_int(), 5);
+  EXPECT_EQ(latency.find("min_ns")->as_int(), 100) << "of a release that passed, until the thread was free";
+  EXPECT_EQ(latency.find("max_ns")->as_int(), 10'000);
+  EXPECT_EQ(latency.find("max_k")->as_int(), 2) << "the first of equal ones";
+  EXPECT_EQ(bins.find("quantities")->find("completion")->find("n")->as_int(), 4) << "a lost one has none";
+}
+
+// The latest release of a block is named, wherever it lies in it.
+TEST_F(Rows, OfABlockHaveTheirLatestNamed) {
+  for (std::int64_t k = 0; k < 10; ++k) job(k, at(k, 10'000), at(k, k == 6 ? 90'000 : 20'000));
+  const auto blocks = kept("blocks", 6);
+  ASSERT_EQ(blocks.size(), 1u);
+  EXPECT_EQ(blocks[0], (Row{0, 0, 8, 0, 90'000, 6, kServed}));
+}
+
 }  // namespace
 }  // namespace rtmeter
