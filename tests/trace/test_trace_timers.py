@@ -1,0 +1,160 @@
+"""Whom a timer wakes and when it was due, by whatever clock; the interrupts of a CPU; what a span has."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from test_trace_pages import FORMS, MISSED, STORED, entry, of_words, page, written
+
+from rtmeter.explain.events import FAULT, IRQ_IN, IRQ_OUT, NO_VALUE, NOBODY, TIMER_FIRED, WAKING, Event, Trace
+from rtmeter.model import LOCAL
+from rtmeter.trace import rcl
+from rtmeter.trace.chosen import Chooser, Span
+from rtmeter.trace.decode import decoded
+from rtmeter.trace.events import VECTORS
+from rtmeter.trace.formats import Format, format_of
+from rtmeter.trace.of_threads import ThreadsRecorder
+from rtmeter.trace.pages import events_of, missed
+from rtmeter.trace.recorded import Recorded
+from rtmeter.trace.spool import Spool
+from rtmeter.trace.table import FILE, open_trace, write_trace
+
+FORM = FORMS["64 bits"]
+ARMED = of_words("hrtimer_start", 3, "void * hrtimer; void * function; s64 expires; s64 softexpires", 8)
+FIRED = of_words("hrtimer_expire_entry", 4, "void * hrtimer; s64 now; void * function", 8)
+DONE = of_words("hrtimer_expire_exit", 5, "void * hrtimer", 8)
+WAKES = of_words("sched_waking", 2, "char comm[16]; pid_t pid; int prio", 8)
+TIMERS = [ARMED, FIRED, DONE, WAKES]
+MS = 1_000_000
+
+
+def wakes(tid: int) -> bytes:
+    return written(WAKES, 5, 0, comm=b"robot", pid=tid, prio=19)
+
+
+def told(*pages: bytes, **about: Any) -> Trace:
+    return decoded(Recorded(FORM, TIMERS, {0: pages}, {}, (), 0, **about))
+
+
+def firings(trace: Trace) -> list[tuple[int, int]]:
+    """Whom each woke, and when it was due."""
+    rows = zip(trace.event, trace.target, trace.value, strict=True)
+    return [(target, value) for event, target, value in rows if event == TIMER_FIRED]
+
+
+def test_a_timer_wakes_the_first_whom_its_function_does_and_none_once_that_has_returned() -> None:
+    fires = written(FIRED, 5, 0, hrtimer=7)
+    trace = told(page(FORM, fires + wakes(8) + wakes(9) + written(DONE, 5, 0, hrtimer=7) + wakes(10)))
+    assert firings(trace) == [(8, NO_VALUE)]
+    trace = told(page(FORM, fires + written(DONE, 5, 0, hrtimer=7) + wakes(9)))
+    assert firings(trace) == [(NOBODY, NO_VALUE)]
+    lost = told(page(FORM, fires), page(FORM, wakes(8), MISSED, 2000))
+    assert firings(lost) == [(NOBODY, NO_VALUE)] and lost.event[-1] == WAKING
+
+
+def test_when_a_timer_was_due_is_known_of_the_firing_that_it_was_armed_for_alone() -> None:
+    entries = written(ARMED, 5, 0, hrtimer=7, expires=2000)
+    entries += (written(FIRED, 5, 0, hrtimer=7) + written(DONE, 5, 0, hrtimer=7)) * 2
+    assert [due for _, due in firings(told(page(FORM, entries)))] == [2000, NO_VALUE]
+
+
+@pytest.mark.parametrize(
+    ("offset_ns", "due_ns"), [(0, 900), (50 * MS, 900), (50 * MS + 900_000, 900), (60 * MS, 910)]
+)
+def test_a_timer_of_another_clock_was_due_by_the_monotonic_one(offset_ns: int, due_ns: int) -> None:
+    """By the offset of the clock that is near, however long its firing was held off; else as it was seen."""
+    now = {0: 1010, 50 * MS: 1010 + 50 * MS, 60 * MS: 1010 + 60 * MS - 10}.get(offset_ns, 1010 + offset_ns)
+    known = 50 * MS if offset_ns % (10 * MS) else offset_ns
+    entries = written(ARMED, 5, 9, hrtimer=7, softexpires=900 + known)
+    entries += written(FIRED, 5, 0, hrtimer=7, now=now)
+    trace = told(page(FORM, entries), functions={}, offsets_ns=(50 * MS,))
+    assert firings(trace) == [(NOBODY, due_ns)]
+
+
+def test_who_ends_does_not_wait_whatever_else_is_said() -> None:
+    states = '{ 0x1, "S" }, { 0x2, "D" }, { 0x20, "Z" }'
+    fields = "long prev_state; char next_comm[16]; pid_t next_pid; int next_prio"
+    switch = of_words("sched_switch", 1, fields, 8, states)
+    left = written(switch, 5, 9, prev_state=0x22, next_comm=b"x", next_pid=8, next_prio=1)
+    trace = decoded(Recorded(FORM, [switch], {0: [page(FORM, left)]}, {}, (), 0))
+    assert list(trace.state) == [4]
+
+
+def vector(path: str, number: int) -> Format:
+    name = path.partition("/")[2]
+    common = "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
+    common += "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n"
+    return format_of(name, f"name: {name}\nID: {number}\n{common}")
+
+
+def test_every_interrupt_of_a_cpu_that_is_recorded_is_told_by_its_name() -> None:
+    formats = [vector(path, number) for number, path in enumerate(VECTORS, 20)]
+    entries = b"".join(entry(2, 5, form.id, 9) for form in formats)
+    trace = decoded(Recorded(FORM, formats, {0: [page(FORM, entries)]}, {}, (), 0))
+    rows = [(kind, trace.name_of(row)) for row, kind in enumerate(trace.event)]
+    assert rows == [(IRQ_IN if at.endswith("_entry") else IRQ_OUT, name) for at, name in VECTORS.items()]
+
+
+def test_the_longest_entry_has_its_length_in_its_head() -> None:
+    entries = entry(28, 5, *range(28)) + entry(1, 5, 1)
+    head = FORM.data
+    assert list(events_of(page(FORM, entries), FORM)) == [(1005, head + 4), (1010, head + 4 * 29 + 4)]
+
+
+def test_how_many_were_lost_is_read_up_to_the_last_word_of_a_page() -> None:
+    full = bytes(FORM.size - FORM.data - FORM.commit.size)
+    assert missed(page(FORM, full, MISSED | STORED, count=77), FORM) == 77
+
+
+def test_a_piece_is_settled_once_it_is_on_all_cpus(tmp_path: Path) -> None:
+    chooser = Chooser()
+    spool = Spool(tmp_path, (0, 1), 64, chooser)
+    for cpu, begin_ns in ((0, 10 * MS), (1, 200 * MS)):
+        (tmp_path / f"trace.cpu{cpu}.0").write_bytes(begin_ns.to_bytes(8, "little").ljust(64, b"\1"))
+    settled = []
+    for from_ns in (10 * MS, 100 * MS, 200 * MS, 200 * MS + 1):
+        chooser.add([Span(1, from_ns, from_ns, late=True)])
+        settled.append(spool._is_settled(0))
+    assert settled == [False, False, False, True]
+    spool.tidy()
+
+
+def test_where_late_ones_are_too_many_half_of_them_go_at_once() -> None:
+    chooser = Chooser(0)
+    chooser.add([Span(k, k, k, late=True) for k in range(1000)])
+    for share in (0.5, 0.25):
+        chooser.thin()
+        assert chooser.share == share and abs(len(chooser.kept) - 1000 * share) < 100
+
+
+def test_of_a_span_come_the_events_from_its_beginning_to_before_its_end(tmp_path: Path) -> None:
+    times = [[100, 200], [300, 400], [500, 600]]
+    path = tmp_path / FILE
+    write_trace([Trace([Event(time, 0, FAULT, 9) for time in part]) for part in times], path)
+    stored = open_trace(path)
+    assert list(stored.within(200, 500).time_ns) == [200, 300, 400]
+    assert [list(part.time_ns) for part in stored.parts(201, 499)] == times[1:2]
+    assert [list(part.time_ns) for part in stored.parts()] == times
+
+
+def test_one_clock_that_is_read_twice_is_one() -> None:
+    recorder: Any = object.__new__(ThreadsRecorder)
+    recorder.is_32_bit, recorder._functions, recorder.marks = False, {1: "hrtimer_wakeup"}, []
+    recorder._offsets_ns = lambda: [50, 90 * MS, 90 * MS + 50, 70 * MS]
+    told_beside = recorder._told_beside(Recorded(FORM, [], {}, {}, (), 0))
+    assert list(told_beside.offsets_ns) == [90 * MS, 70 * MS]
+
+
+@pytest.mark.parametrize("called", ["rcl_timer_call", "rcl_timer_call_with_info"])
+def test_timers_are_told_by_either_of_rcls_functions(called: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        rcl, "offsets_of", lambda _data, functions: {called: 64} if called in functions else {}
+    )
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    root: Any = SimpleNamespace(host=LOCAL, read_bytes=lambda _path: b"")
+    found = rcl.found_among(["/lib/librcl.so"], rcl.PROBES, root)
+    assert found is not None and "rcl_timer_call" not in found.lacking and "rcl_take" in found.lacking
+    assert len(found.lines) == 1 and "/lib/librcl.so:0x40" in found.lines[0]
