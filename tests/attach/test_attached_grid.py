@@ -11,7 +11,7 @@ from rtmeter.attach.grid import loop_of
 from rtmeter.attach.jobs import Job
 from rtmeter.attach.releases import columns_of
 from rtmeter.attach.sleeps import MESSAGE
-from rtmeter.model import SERVED, SKIPPED
+from rtmeter.model import ABSENT, SERVED, SKIPPED
 
 MS = 1_000_000
 
@@ -47,3 +47,32 @@ def test_a_loop_that_waits_once_for_an_answer_in_each_cycle_is_paced_by_its_time
     loop = loop_of(found)
     assert (loop.by_timer, loop.on_grid) == (paced, paced)
     assert (loop.period_ns == MS) == paced
+
+
+@pytest.mark.parametrize(("period_ns", "on_grid"), [(50_000, True), (49_999, False)])
+def test_a_divisor_of_the_distances_is_a_period_from_50_us_on(period_ns: int, on_grid: bool) -> None:
+    found = loop_of(jobs([steps * period_ns for steps in (2, 3, 5, 7, 4, 9, 8, 5, 11, 13)]))
+    assert (found.on_grid, found.period_ns == period_ns) == (on_grid, on_grid)
+
+
+def message(woken_ns: int, free_ns: int) -> Job:
+    return Job(woken_ns, woken_ns + 100, free_ns, free_ns - woken_ns - 100, "message", None)
+
+
+def test_a_release_that_nobody_slept_for_counts_until_whoever_was_at_work_then_is_free() -> None:
+    """The one at 3 ms passed while the thread waited; that at 4 ms while it did what a message asked for."""
+    served = jobs([MS, 3 * MS, MS, MS, MS])
+    messages = [message(3 * MS + 500, 4 * MS + 200), message(4 * MS + 600, 4 * MS + 900)]
+    found = columns_of([*served[:2], *messages, *served[2:]], loop_of(jobs([MS] * 5)))
+    skipped = found["status"] == SKIPPED
+    assert found["release_ns"][skipped].tolist() == [3 * MS, 4 * MS]
+    assert found["free_ns"][skipped].tolist() == [3 * MS, 4 * MS + 200]
+
+
+def test_an_interval_goes_from_the_wake_up_before_whatever_released_it() -> None:
+    first, second, third = jobs([MS, MS])
+    found = columns_of(
+        [first, message(MS + 500, MS + 900), second, message(2 * MS + 600, 2 * MS + 700), third],
+        loop_of(jobs([MS] * 5)),
+    )
+    assert found["interval_ns"].tolist() == [ABSENT, 500, MS - 500, 600, MS - 600]

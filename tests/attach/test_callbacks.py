@@ -118,6 +118,20 @@ def test_what_is_no_time_that_a_timer_was_due_is_not_believed() -> None:
     assert (found.jobs[0].release_ns, found.jobs[0].kind) == (AT + 4, "message")
 
 
+def test_a_timer_may_be_called_long_after_it_was_due_and_hardly_before() -> None:
+    for at, told in ((5 * MS, True), (-MS, True), (-MS - 1, False)):
+        (found,) = within([call(at, AT), wait(at + 100)], woken(-2 * MS))
+        assert found.due_told == told
+
+
+def test_times_are_believed_where_they_are_of_more_than_half_of_the_calls() -> None:
+    dues = [(100, AT), (300, 12345), (500, AT + 400)]
+    for calls, told in ((dues[:2], False), (dues, True)):
+        marks = [mark for at, due in calls for mark in (call(at, due), wait(at + 50))]
+        (found,) = within(marks, woken(3))
+        assert found.due_told == told
+
+
 def test_jobs_that_events_are_lost_of_are_unknown() -> None:
     marks = [mark for at in (20, 220, 420) for mark in (call(at, AT), wait(at + 100))]
     (found,) = within(marks, [*woken(0), Event(AT + 250, 0, LOST, value=3)])

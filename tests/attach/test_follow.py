@@ -51,6 +51,20 @@ TRACES = {
 }
 
 
+def locking() -> Trace:
+    """Two waits for a lock in every job."""
+    program, at = Program(), 50
+    for release in EVEN:
+        program.sleep(at, release, release + 100)
+        for lock in (release + 200, release + 300):
+            program.wait(lock, lock + 50, lock + 80, "futex")
+        at = release + 500
+    return program.trace
+
+
+TRACES["locks"] = locking()
+
+
 def parts(trace: Trace, rows: int) -> Iterator[Part]:
     for first in range(0, len(trace), rows):
         last = min(first + rows, len(trace))

@@ -62,6 +62,21 @@ def test_a_timer_that_the_woken_thread_arms_anew_is_not_what_woke_it() -> None:
     assert [(job.release_ns, job.kind, job.known) for job in found][1:] == [(2000, "posix_timer", True)]
 
 
+@pytest.mark.parametrize("due", [2089, 2090])
+def test_a_timer_that_is_due_when_the_thread_acts_may_have_woken_it(due: int) -> None:
+    program = Program()
+    program.sleep(50, 1000, 1100)
+    program.enter(1300, "clock_nanosleep")
+    program.arm(1310, due)
+    program.leave(1320)
+    program.back(2090)
+    program.sleep(2300, 3000, 3100)
+    assert [(job.release_ns, job.known) for job in jobs_of(sleeps_of(program.trace, T).sleeps)] == [
+        (1000, True),
+        (due, True),
+    ]
+
+
 @pytest.mark.parametrize("armed", [[], [5000], [2000, 2050]])
 def test_where_no_timer_or_more_than_one_could_have_ended_the_sleep_it_is_unknown(armed: list[int]) -> None:
     program = Program()

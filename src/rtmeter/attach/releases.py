@@ -69,7 +69,8 @@ def _nothing(release_ns: int) -> ReleaseRow:
 def _skipped(release_ns: int, since: Sequence[Job]) -> ReleaseRow:
     """The thread was free when the job ended in whose time the release lay; one that it passed over while it
     was free counts from itself on."""
-    free_ns = next((job.free_ns for job in since if job.free_ns > release_ns), release_ns)
+    at_work = (job.free_ns for job in since if job.release_ns <= release_ns < job.free_ns)
+    free_ns = next(at_work, release_ns)
     return release_ns, ABSENT, free_ns, ABSENT, ABSENT, SKIPPED
 
 
