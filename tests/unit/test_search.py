@@ -38,6 +38,13 @@ def test_large_ranges_take_few_values_and_large_values_come_late() -> None:
         assert tried[1] == math.isqrt(15 * 2**23)
 
 
+@pytest.mark.parametrize(("fails", "tried"), [(201, 141), (200, 150)])
+def test_between_two_values_it_halves_by_ratio_while_they_are_more_than_twice_apart(
+    fails: int, tried: int
+) -> None:
+    assert Search(10, 1_000, passes=100, fails=fails).next() == tried
+
+
 def test_near_enough_ends_it_and_the_least_value_is_tried_before_none_is_said_to_pass() -> None:
     found, tried = searched(Search(10, 10_000, within=0.05), 1428)
     exact = searched(Search(10, 10_000), 1428)[1]

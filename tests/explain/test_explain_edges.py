@@ -1,0 +1,141 @@
+"""Explanations at the edges: what a thread's own priority, a part's end, or events that contradict tell."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from scripts import T, explained, written
+
+from rtmeter.explain import timeline
+from rtmeter.explain.causes import Release, explain
+from rtmeter.explain.events import (
+    FAULT,
+    IRQ_IN,
+    IRQ_OUT,
+    RUNNABLE,
+    SWITCH,
+    SYS_IN,
+    SYS_OUT,
+    TIMER_FIRED,
+    WAKING,
+    Event,
+    Trace,
+)
+from rtmeter.explain.parts import explain_parts
+from rtmeter.explain.scripted import read_events
+from rtmeter.explain.segments import Key
+from rtmeter.explain.timeline import doings
+
+MS = 1_000_000
+
+
+def test_a_priority_that_the_waiting_thread_is_lent(tmp_path: Path) -> None:
+    events = """
+0 0 switch 0 10 runnable 19 loop
+1000 0 switch 10 77 runnable 50 owner
+1100 1 waking 0 10 - 99 loop
+1200 0 switch 77 10 runnable 99 loop
+"""
+    found = explained(tmp_path, events, (0, 1000, 2000, 1)).releases[0].segments
+    assert [(*one[:2], *one.key) for one in found[:2]] == [
+        (1000, 1100, "displaced", "owner", "below"),
+        (1100, 1200, "displaced", "owner", "above"),
+    ]
+
+
+def test_two_that_wait_for_each_other_as_no_program_can_are_no_endless_path(tmp_path: Path) -> None:
+    events = """
+0 0 switch 0 10 runnable 19 loop
+0 1 switch 0 88 runnable 120 other
+900 0 sys_in 10 - - - recvmsg
+910 1 sys_in 88 - - - recvmsg
+950 1 switch 88 0 sleeping 120 swapper/1
+1000 0 switch 10 0 sleeping 120 swapper/0
+1100 0 waking 10 88 - 120 other
+1150 1 switch 0 88 runnable 120 other
+1300 1 waking 88 10 - 19 loop
+1400 0 switch 0 10 runnable 19 loop
+"""
+    trace = read_events(written(tmp_path, events)[0])
+    found = explain(trace, [Release(0, 1000, 1350, True)], T, paths=True).releases[0].segments
+    assert found[0] == (1000, 1100, Key("blocked", "loop"))
+
+
+def test_page_faults_count_from_the_release_to_before_the_stamp() -> None:
+    rows = [Event(0, 0, SWITCH, 0, T, RUNNABLE, 19, "loop")]
+    rows += [Event(at, 0, FAULT, T, name="user") for at in (999, 1000, 1500, 1999, 2000)]
+    found = explain(Trace(rows), [Release(0, 1000, 2000, True)], T)
+    assert found.releases[0].faults == 3
+
+
+def test_surroundings_that_touch_one_another_tell_of_each_other() -> None:
+    """Another's system call, told in the first one's only, holds off the timer of the last; the one between
+    ends long before."""
+    rows = [
+        Event(100, 0, SWITCH, 20, T, RUNNABLE, 80, "T"),
+        Event(200, 0, SWITCH, T, 20, 2, 120, "other"),
+        Event(300, 0, SYS_IN, 20, name="read"),
+        Event(1000, 0, IRQ_IN, 20, name="timer"),
+        Event(1010, 0, TIMER_FIRED, 20, T, value=900),
+        Event(1020, 0, WAKING, 20, T, 0, 80, "T"),
+        Event(1030, 0, IRQ_OUT, 20, name="timer"),
+        Event(1040, 0, SWITCH, 20, T, RUNNABLE, 80, "T"),
+        Event(1200, 0, SWITCH, T, 20, 2, 120, "other"),
+    ]
+    releases = [Release(0, 150, 180, False), Release(1, 151, 160, False), Release(2, 900, 1100, True)]
+    found = explain_parts([Trace(rows)], releases, T, [(50, 860), (60, 170), (850, 1190)])
+    assert found.releases[2].segments[0] == (900, 1000, Key("held_off", "other"))
+
+
+def halves(rows: list[Event]) -> list[Trace]:
+    """Parts share their names."""
+    whole, middle = Trace(rows), len(rows) // 2
+    return [whole.taken(slice(0, middle)), whole.taken(slice(middle, None))]
+
+
+def test_a_part_waits_for_what_an_event_tells_that_comes_soon_after() -> None:
+    """That the thread leaves a system call 50 ms later, in another part, tells that it was inside."""
+    rows = [Event(0, 0, SWITCH, 0, T, RUNNABLE, 19, "loop"), Event(3 * MS, 1, IRQ_IN, 0, name="eth0")]
+    rows += [Event(50 * MS, 0, SYS_OUT, T, name="read"), Event(200 * MS, 0, FAULT, T, name="user")]
+    found = explain_parts(halves(rows), [Release(0, 1000, 2000, True)], T)
+    assert [one.key for one in found.releases[0].segments] == [Key("own_kernel", "read")]
+
+
+def test_a_system_call_that_was_left_in_a_part_before_is_over() -> None:
+    rows = [
+        Event(0, 0, SWITCH, 0, T, RUNNABLE, 19, "loop"),
+        Event(100, 0, SYS_IN, T, name="read"),
+        Event(200, 0, SYS_OUT, T, name="read"),
+        Event(300, 1, IRQ_IN, 0, name="eth0"),
+        Event(900, 1, IRQ_OUT, 0, name="eth0"),
+        Event(5000, 1, IRQ_IN, 0, name="eth0"),
+        Event(5100, 1, IRQ_OUT, 0, name="eth0"),
+        Event(5200, 1, IRQ_IN, 0, name="eth0"),
+    ]
+    found = explain_parts(halves(rows), [Release(0, 1000, 2000, True)], T, trail_ns=100)
+    assert [one.key for one in found.releases[0].segments] == [Key("own")]
+
+
+def test_what_is_done_is_told_of_the_cpus_that_the_thread_ran_on_or_was_woken_from_in_that_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Woken from CPU 1, it runs on CPU 0, and later on CPU 2."""
+    rows = [
+        Event(0, 1, SWITCH, 0, 30, RUNNABLE, 120, "waker"),
+        Event(0, 0, SWITCH, 0, 20, RUNNABLE, 120, "other"),
+        Event(0, 2, SWITCH, 0, 40, RUNNABLE, 120, "elsewhere"),
+        Event(1100, 1, WAKING, 30, T, 0, 19, "loop"),
+        Event(1200, 0, SWITCH, 20, T, RUNNABLE, 19, "loop"),
+        Event(1900, 0, SWITCH, T, 20, 2, 120, "other"),
+        Event(3000, 2, SWITCH, 40, T, RUNNABLE, 19, "loop"),
+    ]
+    found = doings(Trace(rows), T, 1000, 2000)
+    assert [one[:3] + one[4:] for one in found] == [
+        (0, 1000, 1200, "other"),
+        (0, 1200, 1900, "loop"),
+        (0, 1900, 2000, "other"),
+        (1, 1000, 2000, "waker"),
+    ]
+    monkeypatch.setattr(timeline, "MOST", 2)
+    assert [one.cpu for one in doings(Trace(rows), T, 1000, 2000)] == [0, 0, 1]
