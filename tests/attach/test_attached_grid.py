@@ -69,6 +69,13 @@ def test_a_release_that_nobody_slept_for_counts_until_whoever_was_at_work_then_i
     assert found["free_ns"][skipped].tolist() == [3 * MS, 4 * MS + 200]
 
 
+def test_a_release_that_a_late_wake_up_passed_over_counts_until_its_work_is_done() -> None:
+    late = Job(MS, 2 * MS + 300, 2 * MS + 700, 400, "clock_nanosleep", None)
+    found = columns_of([late, *jobs([2 * MS, MS])[1:]], loop_of(jobs([MS] * 5)))
+    assert found["status"].tolist() == [SERVED, SKIPPED, SERVED, SERVED]
+    assert found["free_ns"].tolist()[:2] == [2 * MS + 700] * 2
+
+
 def test_an_interval_goes_from_the_wake_up_before_whatever_released_it() -> None:
     first, second, third = jobs([MS, MS])
     found = columns_of(

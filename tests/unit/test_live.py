@@ -20,9 +20,9 @@ from rtmeter.cli.screen import histogram, line, screen
 from rtmeter.conditions.monitor import NOW
 from rtmeter.errors import RtmeterError
 from rtmeter.live import metrics
-from rtmeter.live.run import FollowedRun, RunState
+from rtmeter.live.run import FollowedRun, RunState, outcome_of
 from rtmeter.live.seen import CellSeen, RunningCell
-from rtmeter.model import SERVED, WARM_UP_FLAG
+from rtmeter.model import SERVED, WARM_UP_FLAG, Requirement
 from rtmeter.results import store
 from rtmeter.samples import read_log
 from rtmeter.samples.follow import Follower
@@ -92,6 +92,37 @@ def test_what_is_seen_is_what_the_log_holds(tmp_path: Path) -> None:
     assert seen.machine == machine
 
 
+def test_what_passes_the_deadline_is_late_and_the_warm_up_is_planned_too(tmp_path: Path) -> None:
+    (tmp_path / store.CLIENT_LOG).write_bytes((GOLDEN / "wakeup.rtlog").read_bytes())
+    running = RunningCell(tmp_path)
+    rows = list(running._log.new())
+    quantity, meta = running._known()
+    values = np.concatenate([quantity.of(part, 0)[part["status"] == SERVED] for part in rows])
+    meta |= {"deadline_ns": int(np.sort(values)[-2]), "samples": 1_000, "warm_up": 7, "period_ns": 2_000_000}
+    for part in rows:
+        running._take(part)
+    (tmp_path / NOW).write_text(json.dumps({"cpu0_steal": 0.02}))
+    seen = running.look()
+    assert seen is not None and seen.late == (values > meta["deadline_ns"]).sum() == 1
+    assert seen.planned == 1_007 and seen.left_ns == (1_007 - seen.settled) * 2_000_000
+    assert "the hypervisor takes 2% of a CPU" in seen.doubts
+
+
+def test_the_run_that_began_last_is_followed(tmp_path: Path) -> None:
+    for day in (22, 21):
+        about = {"campaign": "three", "started": f"2026-11-{day}T09:00:00Z", "scale": 1, "host": None}
+        write_run(tmp_path / f"202611{day}T090000Z", about | {"cells": ["a"]}, CAMPAIGN)
+    assert FollowedRun.at(tmp_path).folder.name == "20261122T090000Z"
+
+
+def test_the_outcome_of_a_cell_says_first_that_its_data_are_no_good(tmp_path: Path) -> None:
+    asked = Requirement(deadline_ns=10**9, miss_ratio=0.1)
+    record = store.read_cell(write_wakeups(tmp_path / "a", draw(1, 2_000), requirement=asked))
+    assert outcome_of(record) == "pass"
+    assert outcome_of(record.changed(valid=False)) == "invalid"
+    assert outcome_of(record.changed(valid=False, status="interrupted")) == "interrupted"
+
+
 @pytest.mark.parametrize(
     ("log", "counted", "said"),
     [
@@ -133,6 +164,7 @@ def test_the_state_of_a_run_is_told_from_its_files(tmp_path: Path) -> None:
     shutil.copy(GOLDEN / "wakeup.rtlog", run / "b.partial" / store.CLIENT_LOG)
     state = followed.state()
     assert state.seen is not None and state.seen.settled > 0
+    assert state.left_ns == 60_000_000_000 + state.seen.left_ns != 70_000_000_000
     (run / "b.partial").rename(run / "b")
     shutil.copy(run / "a" / "cell.json", run / "b" / "cell.json")
     state = followed.state()
