@@ -1,0 +1,119 @@
+"""The processes of a chain: how much each measures, how long it is listened to, what all say together."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rtmeter.campaign.chain_option import graph_of
+from rtmeter.campaign.rules import settle
+from rtmeter.errors import RtmeterError
+from rtmeter.measure.team import chain_record
+from rtmeter.measure.team.chain_processes import (
+    DRAIN_MARGIN_NS,
+    drain_ns,
+    probe_config,
+    processes_of,
+    released,
+    warm_ups,
+)
+from rtmeter.model import Outcome
+from rtmeter.samples.meta import LogMeta
+
+MS = 1_000_000
+GRAPH = {
+    "stages": {
+        "slow": {"period": "7ms"},
+        "fast": {"period": "2ms", "process": "sensors"},
+        "gyro": {"period": "3ms", "process": "sensors", "offset": "1ms"},
+        "filter": {"inputs": "fast", "period": "10ms", "offset": "4ms"},
+        "control": {"inputs": ["filter", "gyro"], "fusion": True},
+        "motor": {"inputs": ["control", "slow"], "period": "5ms"},
+    },
+    "judge": "fast > filter > control > motor",
+}
+ASKED = {"measurement": "chain", "adapter": "null", "graph": GRAPH, "samples": 100, "warm_up": "9ms"}
+
+
+@pytest.fixture(scope="module")
+def config() -> dict[str, Any]:
+    return settle(ASKED | {"deadline": "80ms", "loss_timeout": "100ms"}).probe_config()
+
+
+def test_each_source_releases_as_long_as_that_of_the_judged_path(config: dict[str, Any]) -> None:
+    """Five of warm-up and a hundred of 2 ms: 10 and 210 ms."""
+    assert (config["warm_up"], config["period_ns"]) == (5, 2 * MS)
+    graph = graph_of(config)
+    assert released(config, graph) == {"slow": 30, "fast": 105, "gyro": 70}
+    assert warm_ups(config, graph) == {"slow": 2, "fast": 5, "gyro": 4}
+
+
+def test_it_is_listened_as_long_as_a_sample_may_take_on_the_slowest_path(config: dict[str, Any]) -> None:
+    assert drain_ns(config, graph_of(config)) == 100 * MS + (10 + 5) * MS + DRAIN_MARGIN_NS
+
+
+def test_each_process_is_told_its_stages_their_times_and_how_many_its_sources_release(
+    config: dict[str, Any],
+) -> None:
+    processes = {process.name: process for process in processes_of(config, together=False)}
+    clients = {name for name, one in processes.items() if one.role == "client"}
+    assert clients == {"slow", "sensors"} and len(processes) == 5
+    sensors = probe_config(config, processes["sensors"])
+    assert sensors["samples"] == 105
+    assert [
+        (s["name"], s["period_ns"], s["offset_ns"], s["samples"]) for s in sensors["chain"]["stages"]
+    ] == [
+        ("fast", 2 * MS, 0, 105),
+        ("gyro", 3 * MS, 1 * MS, 70),
+    ]
+    (filtered,) = probe_config(config, processes["filter"])["chain"]["stages"]
+    assert (filtered["period_ns"], filtered["offset_ns"]) == (10 * MS, 4 * MS)
+
+
+def test_a_payload_has_room_for_every_sample_of_the_widest_message(config: dict[str, Any]) -> None:
+    assert max(graph_of(config).ways.values()) == 3 and config["payload_bytes"] >= 8 + 3 * 16
+    assert settle(ASKED | {"payload": "56B"}).probe_config()["payload_bytes"] == 8 + 3 * 16
+    with pytest.raises(RtmeterError, match="too small for the samples"):
+        settle(ASKED | {"payload": "55B"})
+
+
+def test_without_a_word_the_longest_path_is_judged() -> None:
+    given = {
+        "stages": {"b": {"inputs": "a"}, "a": {"period": "2ms"}, "c": {"inputs": "b"}, "x": {"inputs": "a"}}
+    }
+    assert settle(ASKED | {"graph": given}).probe_config()["graph"]["judged"] == ["a", "b", "c"]
+
+
+def columns(**stamps: list[int]) -> dict[str, np.ndarray]:
+    return {name: np.array(values, np.int64) for name, values in stamps.items()}
+
+
+def test_a_run_that_broke_off_was_listened_to_until_its_last_stamp(
+    config: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = {
+        "a": columns(sent_ns=[10, 70], received_ns=[5, 60]),
+        "b": columns(sent_ns=[20, 40], received_ns=[]),
+    }
+    assert chain_record._last_ns(rows) == 70 and chain_record._last_ns({}) == 0
+    monkeypatch.setattr(chain_record, "_last_ns", lambda _rows: 12345)
+    monkeypatch.setattr(chain_record, "analyse", lambda *_given, **about: about["ended_ns"])
+    ended: dict[str, Any] = {
+        status: chain_record._result(config, Outcome(status, None, ()), {})
+        for status in ("complete", "interrupted")
+    }
+    assert ended["interrupted"] == 12345 and ended["complete"] > 10**18
+
+
+def test_what_processes_count_is_summed_and_a_warning_of_several_is_one(tmp_path: Path) -> None:
+    log, header = tmp_path / "log", {"measurement": "chain", "mode": None}
+    first, second = (
+        LogMeta.of(
+            header | {"counters": {"duplicate": n, "corrupted": 1}, "warnings": [], "threads": []}, log
+        )
+        for n in (2, 3)
+    )
+    assert chain_record.of_all(first, [first, second]).counters == {"duplicate": 5, "corrupted": 2}
