@@ -118,7 +118,7 @@ def test_misses_that_are_certain_fail_and_possible_ones_alone_leave_it_open() ->
     one = judged(1_500, 1e-5, replace(DATA, dropped=True))
     all_of = judge_joint([("r1", one), ("r2", one)])
     assert (all_of.outcome, all_of.misses, all_of.misses_between) == ("fail", 20, (20, 2_000))
-    one = judged(1_500, 0.05, replace(DATA, dropped=True))
+    one = judged(1_500, 0.05, DATA)
     all_of = judge_joint([("r1", one), ("r2", one)])
     assert all_of.outcome == "inconclusive"
     assert all_of.reason.endswith("of some releases it is not known whether they missed")

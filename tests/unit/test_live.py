@@ -16,6 +16,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families
 from rich.console import Console
 
 from rtmeter import cli
+from rtmeter.cli import exit_codes
 from rtmeter.cli.screen import histogram, line, screen
 from rtmeter.conditions.monitor import NOW
 from rtmeter.errors import RtmeterError
@@ -106,6 +107,19 @@ def test_what_passes_the_deadline_is_late_and_the_warm_up_is_planned_too(tmp_pat
     assert seen is not None and seen.late == (values > meta["deadline_ns"]).sum() == 1
     assert seen.planned == 1_007 and seen.left_ns == (1_007 - seen.settled) * 2_000_000
     assert "the hypervisor takes 2% of a CPU" in seen.doubts
+
+
+def test_what_does_not_run_is_told_as_that_and_damage_ends_a_watch_with_an_error(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state = RunState("x", {"a": "pass"}, None, None, ("b",), 0)
+    assert b"rtmeter_running 0.0" in metrics.text(state)
+    assert b"rtmeter_running 1.0" in metrics.text(replace(state, running="b"))
+    run = a_run(tmp_path)
+    assert cli.invoke(["watch", str(run), "--once"]) == exit_codes.PASS
+    (run / "a" / store.CELL).write_text("{", encoding="utf-8")
+    assert cli.invoke(["watch", str(run), "--once"]) == exit_codes.ERROR
+    assert str(run / "a") in capsys.readouterr().err
 
 
 def test_the_run_that_began_last_is_followed(tmp_path: Path) -> None:

@@ -19,7 +19,7 @@ from rtmeter.campaign.matrix import cell_from
 from rtmeter.campaign.rules import settle
 from rtmeter.conditions import monitor_table, strain, throttling
 from rtmeter.conditions.counters import Counters, look
-from rtmeter.conditions.monitor import FILE, Monitor, shares
+from rtmeter.conditions.monitor import FILE, NOW, Monitor, shares
 from rtmeter.host.remote_shell import ConnectionLostError
 from rtmeter.host.root import Root
 from waiting import until
@@ -241,6 +241,14 @@ def test_many_rows_are_written_in_groups(tmp_path: Path, monkeypatch: pytest.Mon
     stored = pq.ParquetFile(tmp_path / FILE)
     assert stored.metadata.num_row_groups > 2  # the first row is one of its own
     assert len(stored.read()) == stored.metadata.num_rows > 3
+
+
+def test_the_last_row_is_there_for_who_looks_on_while_it_samples_and_no_longer(tmp_path: Path) -> None:
+    monitored = Monitor(tmp_path, plant(tmp_path, stat=STAT).read_all, 1_000_000, set())
+    monitored.start()
+    until((tmp_path / NOW).exists)
+    monitored.stop()
+    assert not (tmp_path / NOW).exists() and (tmp_path / FILE).is_file()
 
 
 def test_a_full_disk_is_a_doubt(tmp_path: Path) -> None:
