@@ -108,6 +108,49 @@ TEST_F(LoopTest, ALateReleaseIsToldOnceAndNeverInTheWarmUp) {
   EXPECT_EQ(late_, (std::vector<Row>{{3, at(3), at(3, 500)}, {4, at(4), at(4, 401)}}));
 }
 
+TEST_F(LoopTest, WithoutADeadlineThePeriodIsIt) {
+  record([](Loop& loop) {
+    for (const auto& [k, wake, done] : std::vector<std::array<std::int64_t, 3>>{
+             {0, 10, 20}, {1, 10, 20}, {2, 10, kT}, {4, kT, kT}, {6, 10, kT + 1}}) {
+      loop.wake(at(k, wake), at(k));
+      loop.done(at(k, done));
+    }
+  });
+  EXPECT_EQ(late_.size(), 3u) << "releases 3 and 5 were passed over";
+  EXPECT_EQ(late_.back(), (Row{6, at(6), at(6, kT + 1)}));
+}
+
+// What is not a whole number of periods counts as one more; a due time an hour ahead is believed, beyond not.
+TEST_F(LoopTest, TheWarmUpEndsWithTheReleaseThatItReaches) {
+  options_.warm_up_ns = 2 * kT + 1;
+  constexpr std::int64_t kHourNs = 3'600'000'000'000;
+  const auto rows = record([](Loop& loop) {
+    for (std::int64_t k = 0; k < 4; ++k) {
+      loop.wake(at(k, 10), at(k));
+      loop.done(at(k, 20));
+    }
+    loop.wake(at(4, 10), at(4, 10) + kHourNs + 1);
+    loop.done(at(4, 20));
+  });
+  ASSERT_EQ(rows.size(), 5u);
+  for (std::size_t k = 0; k < 5; ++k) EXPECT_EQ(rows[k][5], k < 3 ? kWarm : std::int64_t{kServed}) << k;
+  const std::string log = file_content(files_of(path_, "whole-").front());
+  EXPECT_NE(log.find(R"("due_refused":1)"), std::string::npos);
+  EXPECT_NE(log.find(R"("overrun":"skip")"), std::string::npos);
+  EXPECT_NE(log.find(R"("miss_ratio":null)"), std::string::npos);
+  EXPECT_NE(log.find(R"("warm_up":3)"), std::string::npos);
+  EXPECT_EQ(log.find("grid_inferred"), std::string::npos) << "the program said when it was due";
+}
+
+TEST_F(LoopTest, EndsOnceHoweverOftenItIsAsked) {
+  Loop loop("arm", kT, options_);
+  loop.wake(at(0, 10), at(0));
+  loop.done(at(0, 20));
+  loop.end();
+  EXPECT_NO_THROW(loop.end());
+  EXPECT_EQ(rows_of_part(loop.folder(), "whole").size(), 1u);
+}
+
 // A wake-up without its end is lost, later than anything; an end without a wake-up is counted; so is a second
 // wake-up for one release, and a due time that can only be another clock's.
 TEST_F(LoopTest, WhatAProgramForgetsIsCounted) {
@@ -157,7 +200,13 @@ std::string refusal(const char* name, std::int64_t period_ns, const rtm_loop_opt
 TEST_F(LoopTest, WhatCannotBeIsRefusedByFieldAndValue) {
   EXPECT_EQ(refusal("../arm", kT, options_), "name=../arm");
   EXPECT_EQ(refusal("", kT, options_), "name=");
+  EXPECT_EQ(refusal(".arm", kT, options_), "name=.arm");
+  EXPECT_EQ(refusal(std::string(64, 'a').c_str(), kT, options_), "opened");
+  EXPECT_EQ(refusal(std::string(65, 'a').c_str(), kT, options_), "name=" + std::string(65, 'a'));
   EXPECT_EQ(refusal("arm", 0, options_), "period_ns=0");
+  EXPECT_EQ(refusal("arm", 999, options_), "period_ns=999");
+  EXPECT_EQ(refusal("arm", 1000, options_), "opened");
+  EXPECT_EQ(refusal("arm", std::int64_t{1} << 56, options_), "period_ns=72057594037927936");
   EXPECT_EQ(refusal("arm", std::int64_t{1} << 60, options_), "period_ns=1152921504606846976");
   options_.miss_ratio = 1.0;
   EXPECT_EQ(refusal("arm", kT, options_), "miss_ratio=1.000000");

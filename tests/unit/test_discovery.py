@@ -133,3 +133,9 @@ def test_what_was_over_before_the_last_had_started_is_counted() -> None:
 def test_where_nobody_tells_of_matches_only_first_messages_can_be_too_early() -> None:
     rows = {0: (0, 10, None, 30, SERVED), 1: (100, 110, None, 109, SERVED), 2: (200, 210, None, None, LOST)}
     assert before_start(joined([log_of(rows)], 0)) == 1
+
+
+def test_what_is_heard_at_the_very_start_is_not_before_it() -> None:
+    for first_ns, early in ((100, 0), (99, 1)):
+        rows: dict[int, tuple[int | None, ...]] = {0: (0, 100, 200, first_ns, SERVED)}
+        assert before_start(joined([log_of(rows)], 0)) == early
