@@ -405,23 +405,3 @@ def test_locks_are_counted_with_the_job_that_waited_for_them() -> None:
     program.sleep(1500, 2000, 2100)
     program.sleep(2300, 3000, 3100)
     assert [job.waits for job in jobs(program)] == [2, 0]
-
-
-@pytest.mark.parametrize("result", [-512, -513, -514, -516])
-def test_every_result_of_an_interrupted_call_leaves_the_sleep_open(result: int) -> None:
-    program = Program()
-    program.enter(50, "clock_nanosleep")
-    program.arm(60, 9000)
-    program.leave(70)
-    program.wake(1000, by=77, cpu=1)
-    program.come(1010)
-    program.back(1020, "clock_nanosleep", result)
-    program.enter(1030, "restart_syscall")
-    program.arm(1040, 9000)
-    program.leave(1050)
-    program.fire(9005, 9000)
-    program.wake(9010)
-    program.come(9090)
-    program.back(9100, "restart_syscall")
-    program.sleep(9300, 10_000, 10_100)
-    assert [(job.release_ns, job.wake_ns) for job in jobs(program)] == [(9000, 9100)]

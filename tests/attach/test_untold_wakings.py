@@ -115,3 +115,25 @@ def test_a_later_thread_of_the_same_id_is_another() -> None:
     told = sleeps_of(program.trace, T)
     assert told.ended
     assert [job.release_ns for job in jobs_of(told.sleeps)] == [1000]
+
+
+@pytest.mark.parametrize("result", [-512, -513, -514, -516])
+def test_every_result_of_an_interrupted_call_leaves_the_sleep_open(result: int) -> None:
+    program = Program()
+    program.enter(50, "clock_nanosleep")
+    program.arm(60, 9000)
+    program.leave(70)
+    program.wake(1000, by=77, cpu=1)
+    program.come(1010)
+    program.back(1020, "clock_nanosleep", result)
+    program.enter(1030, "restart_syscall")
+    program.arm(1040, 9000)
+    program.leave(1050)
+    program.fire(9005, 9000)
+    program.wake(9010)
+    program.come(9090)
+    program.back(9100, "restart_syscall")
+    program.sleep(9300, 10_000, 10_100)
+    assert [(job.release_ns, job.wake_ns) for job in jobs_of(sleeps_of(program.trace, T).sleeps)] == [
+        (9000, 9100)
+    ]
