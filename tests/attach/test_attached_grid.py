@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import accumulate
 
 import pytest
 
 from rtmeter.attach import releases
-from rtmeter.attach.grid import loop_of
+from rtmeter.attach.grid import BUDGET_NS, EXACT_NS, loop_of, mode_of, tolerance_ns
 from rtmeter.attach.jobs import Job
 from rtmeter.attach.releases import columns_of
 from rtmeter.attach.sleeps import MESSAGE
@@ -83,3 +84,14 @@ def test_an_interval_goes_from_the_wake_up_before_whatever_released_it() -> None
         loop_of(jobs([MS] * 5)),
     )
     assert found["interval_ns"].tolist() == [ABSENT, 500, MS - 500, 600, MS - 600]
+
+
+def test_a_distance_of_half_of_them_is_the_period_and_one_of_fewer_is_not_alone() -> None:
+    assert mode_of([MS, MS, MS - 3_000, MS - 5_000]) == MS
+    assert mode_of([MS, MS, MS - 3_000, MS - 5_000, MS - 6_000]) == MS - 3_000
+
+
+def test_a_deadline_threads_timer_may_be_off_its_grid_by_its_budgets_clock() -> None:
+    one, *others = jobs([MS, MS])
+    assert tolerance_ns([one, *others]) == EXACT_NS
+    assert tolerance_ns([replace(one, kind="deadline"), *others]) == BUDGET_NS
