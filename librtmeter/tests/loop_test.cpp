@@ -104,6 +104,8 @@ TEST_F(LoopTest, ALateReleaseIsToldOnceAndNeverInTheWarmUp) {
     loop.done(at(3, 600));
     loop.wake(at(4, 10), at(4));
     loop.done(at(4, 401));
+    loop.wake(at(5, 400), at(5));  // nor is a wake-up at it late
+    loop.done(at(5, 400));
   });
   EXPECT_EQ(late_, (std::vector<Row>{{3, at(3), at(3, 500)}, {4, at(4), at(4, 401)}}));
 }
