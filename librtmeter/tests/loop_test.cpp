@@ -144,15 +144,6 @@ TEST_F(LoopTest, TheWarmUpEndsWithTheReleaseThatItReaches) {
   EXPECT_EQ(log.find("grid_inferred"), std::string::npos) << "the program said when it was due";
 }
 
-TEST_F(LoopTest, EndsOnceHoweverOftenItIsAsked) {
-  Loop loop("arm", kT, options_);
-  loop.wake(at(0, 10), at(0));
-  loop.done(at(0, 20));
-  loop.end();
-  EXPECT_NO_THROW(loop.end());
-  EXPECT_EQ(rows_of_part(loop.folder(), "whole").size(), 1u);
-}
-
 // A wake-up without its end is lost, later than anything; an end without a wake-up is counted; so is a second
 // wake-up for one release, and a due time that can only be another clock's.
 TEST_F(LoopTest, WhatAProgramForgetsIsCounted) {
