@@ -1,5 +1,5 @@
-"""A node of rclpy with two timers, a subscription, a service and its client, which records its callbacks: to
-attach to by name.
+"""A node of rclpy with two timers, two subscriptions (one of serialized messages), a service and its client,
+which records its callbacks: to attach to by name.
 
 python named_node.py FILE: at its end (SIGINT) a line per call: the callback's name, and when.
 """
@@ -22,9 +22,11 @@ from rosgraph_msgs.msg import Clock as Message
 def main(file: str) -> None:
     rclpy.init()
     node = Node("arm", namespace="/left")
-    called: dict[str, list[int]] = {name: [] for name in ("fast", "slow", "heard", "asked", "answered")}
+    names = ("fast", "slow", "heard", "heard_raw", "asked", "answered")
+    called: dict[str, list[int]] = {name: [] for name in names}
     steady = Clock(clock_type=ClockType.STEADY_TIME)
     publisher = node.create_publisher(Message, "tick", 10)
+    raw_publisher = node.create_publisher(Message, "raw", 10)
     client = node.create_client(Service, "ask")
 
     def stamp(name: str) -> None:
@@ -33,6 +35,7 @@ def main(file: str) -> None:
     def slow() -> None:
         stamp("slow")
         publisher.publish(Message())
+        raw_publisher.publish(Message())
         client.call_async(Service.Request()).add_done_callback(lambda _: stamp("answered"))
 
     def asked(_: Service.Request, response: Service.Response) -> Service.Response:
@@ -42,6 +45,7 @@ def main(file: str) -> None:
     node.create_timer(0.020, lambda: stamp("fast"), clock=steady)
     node.create_timer(0.050, slow, clock=steady)
     node.create_subscription(Message, "tick", lambda _: stamp("heard"), 10)
+    node.create_subscription(Message, "raw", lambda _: stamp("heard_raw"), 10, raw=True)
     node.create_service(Service, "ask", asked)
     executor = SingleThreadedExecutor()
     executor.add_node(node)

@@ -33,11 +33,12 @@ OWN_NAMES = {
     "timer 20 ms": "fast",
     "timer 50 ms": "slow",
     "/left/tick": "heard",
+    "/left/raw": "heard_raw",
     "service /left/ask": "asked",
     "client /left/ask": "answered",
 }
 """What the node calls its callbacks."""
-CAME = {"/left/tick", "service /left/ask", "client /left/ask"}
+CAME = {"/left/tick", "/left/raw", "service /left/ask", "client /left/ask"}
 NODE = Path(__file__).parent / "named_node.py"
 MS = 1_000_000
 
@@ -94,6 +95,7 @@ def test_every_callback_is_a_cell_with_the_names_of_its_node_and_its_topic_or_se
         "fast": (None, None),
         "slow": (None, None),
         "heard": ("/left/tick", None),
+        "heard_raw": ("/left/raw", None),
         "asked": (None, "/left/ask"),
         "answered": (None, "/left/ask"),
     }
@@ -101,6 +103,7 @@ def test_every_callback_is_a_cell_with_the_names_of_its_node_and_its_topic_or_se
         "fast": "loop-attached-left-arm-timer-20-ms",
         "slow": "loop-attached-left-arm-timer-50-ms",
         "heard": "loop-attached-left-arm-left-tick",
+        "heard_raw": "loop-attached-left-arm-left-raw",
         "asked": "loop-attached-left-arm-service-left-ask",
         "answered": "loop-attached-left-arm-client-left-ask",
     }

@@ -56,6 +56,8 @@ PROBES = (
     Uprobe("call", "rcl_timer_call", _TIMER),
     Uprobe("call_with_info", "rcl_timer_call_with_info", _TIMER),
     *_takes("take", "rcl_take", "rmw_take_with_info"),
+    *_takes("take", "rcl_take_serialized_message", "rmw_take_serialized_message_with_info"),
+    *_takes("take", "rcl_take_loaned_message", "rmw_take_loaned_message_with_info"),
     *_takes("take_request", "rcl_take_request_with_info", "rmw_take_request"),
     *_takes("take_response", "rcl_take_response_with_info", "rmw_take_response"),
     Uprobe("wait", "rcl_wait"),
