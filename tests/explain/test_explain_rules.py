@@ -5,12 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from scripts import T, explained, written
-
-from rtmeter.explain.causes import Release, explain
-from rtmeter.explain.scripted import read_events
-from rtmeter.explain.segments import Key
-from rtmeter.explain.words import words_of
+from scripts import WAITS, explained
 
 ASLEEP = """
 0 0 switch 0 10 runnable 19 loop
@@ -151,20 +146,6 @@ def test_a_priority_that_is_lent_while_the_thread_runs(said) -> None:
     ]
 
 
-WAITS = """
-0 0 switch 0 10 runnable 19 loop
-0 1 switch 0 88 runnable 120 holder
-900 0 sys_in 10 - - - {call}
-1000 0 switch 10 0 blocked 120 swapper/0
-1100 1 irq_in 88 - - - eth0
-1150 1 irq_out 88 - - - eth0
-1200 1 sys_in 88 - - - {by}
-1300 {waking} 10 - 19 loop
-1400 0 switch 0 10 runnable 19 loop
-1450 0 sys_out 10 - - - {call}
-"""
-
-
 def test_a_lock_is_waited_for_by_its_holder(said) -> None:
     found = said(WAITS.format(call="futex", by="futex", waking="1 waking 88"))
     assert found[:2] == [(1000, 1300, "blocked", "holder"), (1300, 1400, "dispatch")]
@@ -179,139 +160,6 @@ def test_a_message_by_what_its_sender_did(said) -> None:
         (1200, 1300, "own_kernel", "sendmsg"),
         (1300, 1400, "dispatch"),
     ]
-
-
-LOOPBACK = """
-1250 1 softirq_in 88 - - - NET_RX
-1300 1 waking 88 10 - 19 loop
-1310 1 softirq_out 88 - - - NET_RX
-"""
-
-
-@pytest.fixture
-def path(tmp_path: Path):
-    """``path(events)``: the segments of a release at 1000 served at 1350, messages followed."""
-
-    def segments(events: str) -> list[tuple[object, ...]]:
-        trace = read_events(written(tmp_path, events)[0])
-        found = explain(trace, [Release(0, 1000, 1350, True)], T, paths=True).releases[0].segments
-        return [(one.start_ns, one.end_ns, *filter(None, one.key)) for one in found]
-
-    return segments
-
-
-SENT = WAITS.format(call="recvmsg", by="sendmsg", waking="-").partition("1300 - 10 - 19 loop\n")
-
-
-def test_a_message_that_a_softirq_delivers_is_its_senders_where_paths_are_followed(path) -> None:
-    before, _, after = SENT
-    assert path(before + LOOPBACK + after) == [
-        (1000, 1100, "own", "holder"),
-        (1100, 1150, "interrupt", "eth0"),
-        (1150, 1200, "own", "holder"),
-        (1200, 1250, "own_kernel", "sendmsg of holder"),
-        (1250, 1300, "softirq", "NET_RX"),
-        (1300, 1350, "dispatch"),
-    ]
-    interrupted = "1240 1 irq_in 88 - - - {0}\n1250 1 irq_out 88 - - - {0}" + LOOPBACK
-    followed = path(before + interrupted.format("reschedule") + after)
-    assert (1200, 1240, "own_kernel", "sendmsg of holder") in followed, "the CPU's own brings no message"
-    assert path(before + interrupted.format("eth0") + after)[0] == (1000, 1300, "blocked", "NET_RX")
-    assert path((before + LOOPBACK + after).replace("sendmsg", "ioctl"))[0][2:] == ("blocked", "NET_RX")
-    done = "1210 1 sys_out 88 - - - sendmsg\n1215 1 switch 88 99 runnable 120 other\n"
-    done += "1220 1 sys_in 99 - - - sendto\n1225 1 sys_out 99 - - - sendto\n"
-    done += "1230 1 switch 99 88 runnable 120 holder"
-    assert path(before + done + LOOPBACK + after)[0][2:] == ("blocked", "NET_RX"), "either may have sent it"
-
-
-BY_KSOFTIRQD = """
-1210 1 sys_out 88 - - - sendmsg
-1220 1 switch 88 14 sleeping 120 [ksoftirqd/1]
-1250 1 softirq_in 14 - - - NET_RX
-1300 1 waking 14 10 - 19 loop
-1310 1 softirq_out 14 - - - NET_RX
-1315 1 waking 14 88 - 120 holder
-"""
-
-
-def test_what_ksoftirqd_delivers_is_of_the_only_one_that_had_sent_there(path) -> None:
-    before, _, after = SENT
-    before = "\n".join(line for line in before.splitlines() if "eth0" not in line) + "\n"
-    assert path(before + BY_KSOFTIRQD + after)[:2] == [
-        (1000, 1200, "own", "holder"),
-        (1200, 1210, "own_kernel", "sendmsg of holder"),
-    ]
-    another = "1195 1 switch 88 99 runnable 120 other\n1196 1 sys_out 99 - - - sendto\n"
-    another += "1197 1 switch 99 88 runnable 120 holder\n1200 1 sys_in"
-    two = (before + BY_KSOFTIRQD + after).replace("1200 1 sys_in", another)
-    assert path(two)[0] == (1000, 1300, "blocked", "NET_RX")
-    done = another.replace(
-        "1200 1", "1198 1 softirq_in 88 - - - NET_RX\n1199 1 softirq_out 88 - - - NET_RX\n1200 1"
-    )
-    earlier = (before + BY_KSOFTIRQD + after).replace("1200 1 sys_in", done)
-    assert (1200, 1210, "own_kernel", "sendmsg of holder") in path(earlier), "the other's had been delivered"
-    lost = (before + BY_KSOFTIRQD + after).replace(
-        "1250 1 softirq_in", "1240 1 lost - - - - - 1\n1250 1 softirq_in"
-    )
-    assert path(lost)[0] == (1000, 1300, "blocked", "NET_RX")
-
-
-@pytest.mark.parametrize(("asked", "followed"), [(9, True), (11, True), (0, False), (6, False), ("-", False)])
-def test_a_condition_is_a_message_of_its_process_and_a_lock_is_its_holders(path, asked, followed) -> None:
-    events = WAITS.format(call="futex", by="futex", waking="1 waking 88")
-    events = events.replace("900 0 sys_in 10 - - - futex", f"900 0 sys_in 10 - - - futex {asked}")
-    first = (1000, 1100, "own", "holder") if followed else (1000, 1300, "blocked", "holder")
-    assert path(events)[0] == first
-
-
-RAN_OUT = """
-1100 0 softirq_in 0 - - - TIMER
-1110 0 waking 0 10 - 19 loop
-1120 0 softirq_out 0 - - - TIMER
-1130 0 switch 0 10 runnable 19 loop
-1140 0 sys_out 10 - - - recvmsg
-1150 0 sys_in 10 - - - {again}
-1160 0 switch 10 0 sleeping 120 swapper/0
-1200 1 switch 88 99 runnable 120 other
-1250 1 switch 99 88 sleeping 120 holder
-"""
-
-
-@pytest.mark.parametrize(
-    ("again", "first"),
-    [("recvmsg", (1000, 1110, "own", "holder")), ("poll", (1000, 1110, "blocked", "TIMER"))],
-)
-def test_a_receive_that_ran_out_and_began_anew_waits_for_the_same_message(path, again, first) -> None:
-    before = WAITS.format(call="recvmsg", by="sendmsg", waking="1 waking 88").replace("eth0", "nvme0")
-    rows = [line for line in before.splitlines() if line and "nvme0" not in line]
-    rows += RAN_OUT.format(again=again).splitlines()
-    events = "\n".join(sorted(filter(None, rows), key=lambda row: int(row.split()[0])))
-    found = path(events)
-    assert found[0] == first
-    assert (1160, 1200, "own", "holder") in found, "the rest of the wait is followed in either case"
-
-
-def test_who_waits_on_a_messages_path_is_said(path) -> None:
-    """A server that was stopped: nobody would find it by the name of who let it go on."""
-    stopped = """
-0 0 switch 0 10 runnable 19 loop
-0 1 switch 0 20 runnable 29 server
-900 0 sys_in 10 - - - recvmsg
-910 0 switch 10 0 sleeping 120 swapper/0
-950 1 switch 20 30 blocked 120 script
-1200 1 waking 30 20 - 29 server
-1210 1 switch 30 20 runnable 29 server
-1220 1 sys_in 20 - - - sendmsg
-1230 1 waking 20 10 - 19 loop
-1240 0 switch 0 10 runnable 19 loop
-"""
-    first = path(stopped)[0]
-    assert first == (1000, 1200, "blocked", "script woke server")
-    assert words_of(Key(*first[2:])) == "the message's path waited until script woke server"
-    assert words_of(Key("blocked", "script")) == "waited until script woke it"
-    called = "the message's path was in the system call sendmsg of server"
-    assert words_of(Key("own_kernel", "sendmsg of server")) == called
-    assert words_of(Key("own_kernel", "read")) == "it was in the system call read"
 
 
 def test_a_wait_that_an_interrupt_or_a_softirq_ends(said) -> None:
