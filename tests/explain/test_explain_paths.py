@@ -81,6 +81,9 @@ def test_what_ksoftirqd_delivers_is_of_the_only_one_that_had_sent_there(path) ->
     )
     earlier = (before + BY_KSOFTIRQD + after).replace("1200 1 sys_in", done)
     assert (1200, 1210, "own_kernel", "sendmsg of holder") in path(earlier), "the other's had been delivered"
+    round_before = "1225 1 softirq_in 14 - - - NET_RX\n1230 1 softirq_out 14 - - - NET_RX\n1250 1 softirq_in"
+    rounds = (before + BY_KSOFTIRQD + after).replace("1250 1 softirq_in", round_before)
+    assert (1200, 1210, "own_kernel", "sendmsg of holder") in path(rounds), "nobody has sent since"
     lost = (before + BY_KSOFTIRQD + after).replace(
         "1250 1 softirq_in", "1240 1 lost - - - - - 1\n1250 1 softirq_in"
     )

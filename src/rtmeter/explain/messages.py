@@ -40,8 +40,8 @@ def is_receiving(call: Call | None, *, paths: bool) -> bool:
 
 def sender_of(known: KnownTrace, wait: Wait) -> int:
     """The thread whose message a softirq of the network delivered, if no device interrupted: the one
-    in whose system call it ran; else the only one that had sent on that CPU since the softirq ran there last.
-    IDLE if none is told."""
+    in whose system call it ran; else the only one that had sent on that CPU between two runs of the softirq,
+    the last in which anyone had: it may take what was sent in several rounds. IDLE if none is told."""
     trace, cpu, waking = known.trace, known.trace.cpu[wait.waking], wait.waking
     if wait.softirq == NOT_INSIDE or wait.name not in _NETWORK:
         return IDLE
