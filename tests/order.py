@@ -20,7 +20,13 @@ ALONE = {
 """Folders and files whose tests stop other processes, take CPUs from them or count what runs beside."""
 
 TOGETHER = {
-    "iox-roudi": {"test_check_iceoryx", "test_cyclonedds", "test_iceoryx", "test_second_topic"},
+    "iox-roudi": {
+        "test_check_iceoryx",
+        "test_cyclonedds",
+        "test_iceoryx",
+        "test_iceoryx_large",
+        "test_second_topic",
+    },
     "settings": {
         "test_campaigns",
         "test_check",

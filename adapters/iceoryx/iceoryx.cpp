@@ -203,8 +203,8 @@ class Iceoryx final : public rtmeter::Adapter {
     std::unique_ptr<WaitSet> wait_set;
   };
 
-  static Roudi& roudi_of_process() {
-    static Roudi roudi;
+  static Roudi& roudi_of_process(std::uint32_t chunk_bytes) {
+    static Roudi roudi(chunk_bytes);
     return roudi;
   }
 
@@ -226,19 +226,27 @@ class Iceoryx final : public rtmeter::Adapter {
             IdString_t(iox::cxx::TruncateToCapacity, topic)};
   }
 
+  rtmeter::SetupError no_chunk() const {
+    const std::uint32_t largest = roudi_.largest_chunk();
+    std::string why = ", as whoever started it configured it";
+    std::string remedy = "choose a smaller payload, end that RouDi, or give it larger chunks";
+    if (largest != 0) {
+      const bool shared = kPayload + run_.payload_bytes <= kLargestChunk;
+      why = (shared ? ", which another run of rtmeter uses" : "") + std::string(": the largest carries ") +
+            std::to_string((shared ? largest : kLargestChunk) >> 20U) + " MiB and 48 bytes";
+      remedy = "choose a smaller payload, or ";
+      remedy += shared ? "measure when that run has ended" : "start iox-roudi with larger chunks";
+    }
+    return {"payload_bytes", std::to_string(run_.payload_bytes), "RouDi has no chunk of memory for it" + why,
+            remedy};
+  }
+
   // Borrows the largest chunk that the run will want: on the measured path a refusal would come too late.
   void check_chunk(iox::popo::UntypedPublisher& port) {
     const auto result_only = iox::ErrorHandler::setTemporaryErrorHandler(
         [](const iox::Error, const std::function<void()>&, const iox::ErrorLevel) {});
     auto loan = port.loan(kPayload + run_.payload_bytes);
-    if (loan.has_error())
-      throw rtmeter::SetupError(
-          "payload_bytes", std::to_string(run_.payload_bytes),
-          "RouDi has no chunk of memory for it" +
-              std::string(roudi_.ran_already() ? ", as whoever started it configured it"
-                                               : ": the largest carries 4 MiB and 48 bytes"),
-          roudi_.ran_already() ? "choose a smaller payload, end that RouDi, or give it larger chunks"
-                               : "choose a smaller payload, or start iox-roudi with larger chunks");
+    if (loan.has_error()) throw no_chunk();
     chunk_bytes_ = iox::mepoo::ChunkHeader::fromUserPayload(loan.value())->chunkSize();
     port.release(loan.value());
   }
@@ -301,7 +309,7 @@ class Iceoryx final : public rtmeter::Adapter {
   const rtm_run run_;
   const std::string session_;
   const bool waits_;
-  Roudi& roudi_ = roudi_of_process();
+  Roudi& roudi_ = roudi_of_process(kPayload + run_.payload_bytes);
   std::uint32_t chunk_bytes_ = 0;
   std::atomic<bool> interrupted_{false};
   Ports& ports_ = *new Ports;

@@ -37,14 +37,17 @@ using rtmeter_daemon::text_of;
 constexpr char kSocket[] = "/tmp/roudi", kLock[] = "/tmp/iox-unique-roudi.lock";
 constexpr int kStartTimeoutMs = 20000, kEndTimeoutMs = 5000, kLookMs = 10;
 
-// Chunks for the usual payloads, each with room for what the adapter sends beside it.
-constexpr char kConfig[] =
-    "[general]\nversion = 1\n[[segment]]\n"
-    "[[segment.mempool]]\nsize = 1088\ncount = 1024\n"
-    "[[segment.mempool]]\nsize = 32832\ncount = 256\n"
-    "[[segment.mempool]]\nsize = 131136\ncount = 128\n"
-    "[[segment.mempool]]\nsize = 1048640\ncount = 32\n"
-    "[[segment.mempool]]\nsize = 4194368\ncount = 16\n";
+// Chunks for the usual payloads, each with room for what the adapter sends beside it. RouDi writes to all of
+// them when it starts: the largest are there only for a run that wants them, which are as many as others get.
+std::string config_of(std::uint32_t largest_chunk) {
+  return "[general]\nversion = 1\n[[segment]]\n"
+         "[[segment.mempool]]\nsize = 1088\ncount = 1024\n"
+         "[[segment.mempool]]\nsize = 32832\ncount = 256\n"
+         "[[segment.mempool]]\nsize = 131136\ncount = 128\n"
+         "[[segment.mempool]]\nsize = 1048640\ncount = 32\n"
+         "[[segment.mempool]]\nsize = " +
+         std::to_string(largest_chunk) + "\ncount = 16\n";
+}
 
 rtmeter::SetupError error(const std::string& value, const std::string& message, const std::string& remedy) {
   return rtmeter::SetupError("iox-roudi", value, message, remedy);
@@ -79,6 +82,15 @@ pid_t holder_of_lock() {
   return 0;
 }
 
+// The largest chunk of a RouDi that rtmeter started, which has its config as file 3; 0 if others did.
+std::uint32_t largest_chunk_of(pid_t roudi) {
+  const File config(open(("/proc/" + std::to_string(roudi) + "/fd/3").c_str(), O_RDONLY | O_CLOEXEC));
+  const std::string text = text_of(config.fd);
+  for (const std::uint32_t largest : {kUsualChunk, kLargestChunk})
+    if (text == config_of(largest)) return largest;
+  return 0;
+}
+
 // What follows runs between fork and exec: system calls only, since other threads may hold any lock.
 
 // The keeper's whole life: RouDi ends when nobody holds a shared lock on its program any more.
@@ -107,13 +119,14 @@ pid_t holder_of_lock() {
   _exit(0);
 }
 
-void start(const std::string& program) {
+void start(const std::string& program, const std::string& pools) {
   const File config(memfd_create("roudi.toml", MFD_CLOEXEC)), output(memfd_create("roudi.log", MFD_CLOEXEC));
   int ends[2];
   if (config.fd < 0 || output.fd < 0 || pipe2(ends, O_CLOEXEC) != 0) throw system_error("its files");
   const File ended(ends[0]);
   File alive(ends[1]);
-  if (write(config.fd, kConfig, sizeof kConfig - 1) != sizeof kConfig - 1) throw system_error("its config");
+  if (write(config.fd, pools.data(), pools.size()) != static_cast<ssize_t>(pools.size()))
+    throw system_error("its config");
   const pid_t keeper = fork();
   if (keeper < 0) throw system_error("fork");
   if (keeper == 0) keep(program.c_str(), config.fd, output.fd, alive.fd);
@@ -131,22 +144,32 @@ void start(const std::string& program) {
 
 }  // namespace
 
-Roudi::Roudi() : ran_already_(answers()) {
+Roudi::Roudi(std::uint32_t chunk_bytes) : ran_already_(answers()) {
+  const bool large = chunk_bytes > kUsualChunk && chunk_bytes <= kLargestChunk;
+  const std::uint32_t wanted = large ? kLargestChunk : kUsualChunk;
   const std::string program = find_program("iox-roudi");
   // Never closed: the system releases the lock when the process has ended, after iceoryx's own last words.
   const int user = program.empty() ? -1 : open(program.c_str(), O_RDONLY | O_CLOEXEC);
   if (user >= 0) {
-    while (flock(user, LOCK_SH) != 0 && errno == EINTR) {
+    for (int waited_ms = 0;; waited_ms += kLookMs) {
+      while (flock(user, LOCK_SH) != 0 && errno == EINTR) {
+      }
+      ran_already_ = answers();  // one that was just ending has ended
+      // One of ours with smaller chunks may be about to end with the run before: nobody is to keep it.
+      const std::uint32_t largest = ran_already_ ? largest_chunk_of(holder_of_lock()) : 0;
+      if (largest == 0 || largest >= wanted || waited_ms >= kEndTimeoutMs) break;
+      flock(user, LOCK_UN);
+      usleep(kLookMs * 1000);
     }
-    ran_already_ = answers();  // one that was just ending has ended
   }
   if (!ran_already_) {
     if (program.empty())
       throw error("", "RouDi, iceoryx's daemon, does not run, and there is no program iox-roudi to start",
                   "apt install iceoryx, or start RouDi");
-    start(program);
+    start(program, config_of(wanted));
   }
   pid_ = holder_of_lock();
+  largest_chunk_ = largest_chunk_of(pid_);
   if (pid_ != 0) watch_.reset(new ProcessWatch("iox-watch", pid_));
 }
 

@@ -62,7 +62,7 @@ int run(std::uint32_t bytes, const char* session) {
   asked.reliability = RTM_RELIABLE;
   asked.history_depth = 4;
   asked.session = session;
-  const Roudi started;  // before both, which would each start one
+  const Roudi started(kPayload + bytes);  // before both, which would each start one
   const pid_t receiver = fork();
   if (receiver == 0) {
     Iceoryx adapter(asked);
