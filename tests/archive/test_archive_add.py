@@ -39,9 +39,9 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_adding_again_adds_nothing(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     to = tmp_path / "archive"
     assert cli.invoke(["archive", "add", str(results / "rig0"), "--to", str(to), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"archive": str(to), "new": 2, "known": 0}
+    assert json.loads(capsys.readouterr().out) == {"archive": str(to), "new": 2, "known": 0, "failed": []}
     assert cli.invoke(["archive", "add", str(results), "--to", str(to), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"archive": str(to), "new": 2, "known": 2}
+    assert json.loads(capsys.readouterr().out) == {"archive": str(to), "new": 2, "known": 2, "failed": []}
     assert cli.invoke(["archive", "add", str(results), "--to", str(to), "--label", "site=north"]) == 0
     assert capsys.readouterr().out == f"{to}: 0 cells added, 4 were there\n"
     found = cells_in(archive_at(to))

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from rtmeter.archive.cells import CellRows, rows_of
 from rtmeter.archive.once import write_once
-from rtmeter.archive.samples import add_samples
+from rtmeter.archive.samples import UnreadableError, add_samples
 from rtmeter.archive.schema import CAUSES, CELLS, CHILDREN, DISTRIBUTIONS, FINDINGS, MAXIMA, SCHEMAS
 from rtmeter.archive.tables import Archive
+from rtmeter.errors import RtmeterError
 from rtmeter.results.cells import StoredCell
+from rtmeter.results.record.reading import unreadable
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -22,46 +24,87 @@ if TYPE_CHECKING:
 _BATCH = 500
 """Cells of one commit."""
 
+_T = TypeVar("_T")
+
 
 @dataclass
 class Added:
-    """How many cells are new in the archive, how many it had, of how many the samples were taken along."""
+    """How many cells are new in the archive, how many it had, of how many the samples were taken along; what
+    was wrong with those that could not be added, or whose samples could not be taken."""
 
     new: int = 0
     known: int = 0
     sampled: int = 0
+    failed: list[RtmeterError] = field(default_factory=list)
 
 
 def add(
     archive: Archive,
-    cells: Iterable[StoredCell],
+    cells: Iterable[StoredCell | RtmeterError],
     labels: Mapping[str, str] | None = None,
     say: Callable[[int], None] = lambda _: None,
     with_samples: bool = False,
 ) -> Added:
     """Adds cells to the archive, which is made if it is not there, and with them, or to those that it had
-    without, their samples, if ``with_samples``. What was added before an error, or before
-    the process was killed, is whole, and is not added again. Raises RtmeterError if a cell or the store
-    cannot be read, or the store refuses."""
+    without, their samples, if ``with_samples``; ``say`` hears after each how many were read. A cell that
+    cannot be read holds up no other. What was added before an error, or before the process was killed, is
+    whole, and is not added again. Raises RtmeterError if the store cannot be read, or refuses."""
     archive.make()
-    done = Added()
+    done, read = Added(), 0
     for group in _groups(cells):
         now = datetime.now(UTC)
-        rows = [rows_of(cell, labels or {}, now) for cell in group]
-        new = add_rows(archive, {of.cell["cell"]: of for of in rows})
+        good: list[tuple[CellRows, StoredCell]] = []
+        for cell in group:
+            try:
+                good.append(_read(cell, labels or {}, now))
+            except RtmeterError as error:
+                done.failed.append(error)
+            read += 1
+            say(read)
+        new = add_rows(archive, {of.cell["cell"]: of for of, _ in good})
         if with_samples:
-            cells_of = {of.cell["cell"]: cell for of, cell in zip(rows, group, strict=True)}
-            done.sampled += add_samples(archive, cells_of, [of.cell["started"] for of in rows], now)
+            _take_samples(archive, good, now, done)
         done.new += new
-        done.known += len(group) - new
-        say(done.new + done.known)
+        done.known += len(good) - new
     return done
 
 
-def _groups(cells: Iterable[StoredCell]) -> Iterator[list[StoredCell]]:
+def _groups(cells: Iterable[_T]) -> Iterator[list[_T]]:
     rest = iter(cells)
     while group := list(islice(rest, _BATCH)):
         yield group
+
+
+def _read(
+    cell: StoredCell | RtmeterError, labels: Mapping[str, str], now: datetime
+) -> tuple[CellRows, StoredCell]:
+    """The rows of the cell, and itself. Raises RtmeterError with a path if it cannot be read."""
+    if isinstance(cell, RtmeterError):
+        raise cell
+    try:
+        return rows_of(cell, labels, now), cell
+    except OSError as error:
+        raise unreadable(error, cell.folder) from error
+    except RtmeterError as error:
+        raise _located(error, cell) from error
+
+
+def _located(error: RtmeterError, cell: StoredCell) -> RtmeterError:
+    error.where = error.where or str(cell.folder)
+    return error
+
+
+def _take_samples(
+    archive: Archive, of: Sequence[tuple[CellRows, StoredCell]], now: datetime, done: Added
+) -> None:
+    cells = {rows.cell["cell"]: cell for rows, cell in of}
+    started = [rows.cell["started"] for rows, _ in of]
+    try:
+        done.sampled += add_samples(archive, cells, started, now)
+    except UnreadableError as error:
+        done.failed += [_located(wrong, cells[name]) for name, wrong in error.of.items()]
+        readable = {name: cell for name, cell in cells.items() if name not in error.of}
+        done.sampled += add_samples(archive, readable, started, now)
 
 
 def add_rows(archive: Archive, found: Mapping[str, CellRows]) -> int:

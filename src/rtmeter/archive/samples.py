@@ -33,6 +33,14 @@ SURROUNDINGS = 64
 _KEY = ("cell", "measured", "rig")
 
 
+class UnreadableError(Exception):
+    """What is wrong with the samples of cells, by identity; nothing was added."""
+
+    def __init__(self, of: Mapping[str, RtmeterError]) -> None:
+        super().__init__(*of.values())
+        self.of = of
+
+
 @dataclass
 class _Counts:
     """Of a cell: rows that were taken, those that stay for good, those of late releases."""
@@ -47,7 +55,8 @@ def add_samples(
 ) -> int:
     """Takes the samples of these cells along, by identity, all of which are in the archive; those that it
     has, or had before they were let go, stay as they are. ``started``: the times at which the archive has the
-    cells. Returns of how many cells. Raises RtmeterError if samples cannot be read, or the store refuses."""
+    cells. Returns of how many cells. Raises UnreadableError if samples of any cannot be read, RtmeterError if
+    the store refuses."""
     having = {name: cell for name, cell in cells.items() if _has_samples(cell)}
     if not having:
         return 0
@@ -62,11 +71,10 @@ def add_samples(
 
     def children(new: Mapping[str, Any]) -> None:
         counts.update({name: _Counts() for name in new})
-        parts = (
-            part
+        parts = {
+            name: _batches(having[name], key, deadline_ns, counts[name])
             for name, (key, deadline_ns) in new.items()
-            for part in _batches(having[name], key, deadline_ns, counts[name])
-        )
+        }
         _append(archive, parts)
 
     def rows(new: Mapping[str, Any]) -> pa.Table:
@@ -83,24 +91,26 @@ def _has_samples(cell: StoredCell) -> bool:
     return cell.record.usable and samples_of(cell.folder, cell.record) is not None
 
 
-def _append(archive: Archive, parts: Iterator[pa.RecordBatch]) -> None:
-    """One commit, batch by batch. What a cell's file has wrong is told as it is."""
+def _append(archive: Archive, parts: Mapping[str, Iterator[pa.RecordBatch]]) -> None:
+    """One commit, batch by batch; none if the file of any cell has something wrong, once all are read."""
     import pyarrow as pa
 
-    wrong: list[RtmeterError] = []
+    wrong: dict[str, RtmeterError] = {}
 
     def read() -> Iterator[pa.RecordBatch]:
-        try:
-            yield from parts
-        except RtmeterError as error:
-            wrong.append(error)
-            raise
+        for name, batches in parts.items():
+            try:
+                yield from batches
+            except RtmeterError as error:
+                wrong[name] = error
+        if wrong:
+            raise UnreadableError(wrong)
 
     try:
         archive.append(SAMPLES, pa.RecordBatchReader.from_batches(SCHEMAS[SAMPLES], read()))
     except Exception:
         if wrong:
-            raise wrong[0] from None
+            raise UnreadableError(wrong) from None
         raise
 
 

@@ -83,6 +83,12 @@ class Archive:
         self.table(CELLS)
         return self
 
+    def ask(self) -> None:
+        """Asks the store, and makes nothing. Raises RtmeterError if it refuses, or has an archive there that
+        cannot be added to."""
+        if self.has(CELLS):
+            self.open()
+
     def make(self) -> None:
         """Makes what tables are missing, and brings older ones to this version."""
         from deltalake import DeltaTable

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from rtmeter.values import as_json, harmless
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from rtmeter.model import Doubt
     from rtmeter.results.record import Failure
 
+_FEW = 5  # errors of many that are told
 _NARROWEST = 140  # columns where standard output is no terminal: tables are not to be squeezed
 
 
@@ -48,6 +49,14 @@ def print_error(error: RtmeterError, *, as_json: bool) -> None:
     print(harmless(f"rtmeter: {error}"), file=sys.stderr)
     if as_json:
         print_json({"error": error.to_json()})
+
+
+def print_errors(errors: Sequence[RtmeterError], what: str) -> None:
+    """The first of these errors, a line each on standard error, and how many more ``what`` there are."""
+    for error in errors[:_FEW]:
+        print(harmless(f"rtmeter: {error}"), file=sys.stderr)
+    if len(errors) > _FEW:
+        print(f"rtmeter: and {len(errors) - _FEW:,} more {what}; --json names all", file=sys.stderr)
 
 
 def print_doubts(doubts: Iterable[Doubt], error: Failure) -> None:

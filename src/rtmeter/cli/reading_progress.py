@@ -14,12 +14,31 @@ from rtmeter.statistics.quantities import Columns
 _SILENT_S = 2.0
 """What is read in less time than this is not worth a word."""
 
+_DRAWN_S = 0.2
+"""Many small things are not each worth a picture."""
+
 
 @contextmanager
 def reading() -> Iterator[store.ReadSamples]:
     """A ``store.chunks`` that says how far it is, if it takes long."""
     with showing() as show:
         yield lambda folder: _watched(folder, show)
+
+
+@contextmanager
+def counting(total: int, what: str) -> Iterator[Callable[[int], None]]:
+    """To be called with how many of so many are done: says so, if it takes long."""
+    began = said = time.monotonic()
+    with showing() as show:
+
+        def say(done: int) -> None:
+            nonlocal said
+            now = time.monotonic()
+            if done < total and now - began > _SILENT_S and now - said > _DRAWN_S:
+                said = now
+                show(f"{done:,} of {total:,} {what}", done / max(1, total), "during")
+
+        yield say
 
 
 def _watched(folder: Path, show: Show) -> Callable[[], Iterator[Columns]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -33,10 +33,29 @@ def find_cells(path: Path) -> list[StoredCell]:
 def each_cell(path: Path) -> Iterator[StoredCell]:
     """The cell at the path, or all cells under it, one after the other: their records need not be in memory
     together. Raises RtmeterError if there is none, or one cannot be read."""
-    for folder, record in table.records(store.cell_folders(path)):
-        if isinstance(record, RtmeterError):
-            raise record
-        yield StoredCell(folder, record)
+    for cell in stored(store.cell_folders(path)):
+        if isinstance(cell, RtmeterError):
+            raise cell
+        yield cell
+
+
+def stored(folders: Sequence[Path]) -> Iterator[StoredCell | RtmeterError]:
+    """The cell in each of the folders, one after the other, or what is wrong with it."""
+    for folder, record in table.records(folders):
+        yield record if isinstance(record, RtmeterError) else StoredCell(folder, record)
+
+
+def folders_of(paths: Iterable[Path]) -> tuple[list[Path], list[RtmeterError]]:
+    """The folders of all cells at or under the paths, and what is wrong with paths or runs whose cells are
+    not among them."""
+    folders: list[Path] = []
+    wrong: list[RtmeterError] = []
+    for path in paths:
+        try:
+            folders += store.cell_folders(path, wrong.append)
+        except RtmeterError as error:
+            wrong.append(error)
+    return folders, wrong
 
 
 def by_name(cells: Iterable[StoredCell]) -> dict[str, dict[int, StoredCell]]:

@@ -273,11 +273,12 @@ def distinct(ids: Mapping[Path, str], below: Path) -> dict[Path, str]:
     }
 
 
-def cell_folders(path: Path) -> list[Path]:
+def cell_folders(path: Path, tell: Callable[[RtmeterError], None] | None = None) -> list[Path]:
     """The folder of the cell at the path, or those of all cells under it: runs by name, each in its running
-    order; where nothing lies, those of the repeats of that name.
+    order; where nothing lies, those of the repeats of that name. ``tell`` hears of a run whose run.json is
+    damaged, whose cells are left out then.
 
-    Raises RtmeterError if there is none.
+    Raises RtmeterError if there is none, and, without ``tell``, for such a run.
     """
     if is_cell(path):
         return [path]
@@ -297,7 +298,13 @@ def cell_folders(path: Path) -> list[Path]:
         runs.setdefault(run, []).append(name)
     ordered = []
     for run in sorted(runs, key=Path):
-        listed = read_run(Path(run)).cells if Path(run, RUN).is_file() else ()
+        try:
+            listed = read_run(Path(run)).cells if Path(run, RUN).is_file() else ()
+        except RtmeterError as error:
+            if tell is None:
+                raise
+            tell(error)
+            continue
         place = {name: number for number, name in enumerate(listed)}
         ordered += [(run, name) for name in sorted(runs[run], key=lambda one: (place.get(one, -1), one))]
     return [Path(run, name) for run, name in ordered]

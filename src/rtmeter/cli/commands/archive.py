@@ -70,19 +70,28 @@ def add_(
     from rtmeter.archive.add import add
     from rtmeter.archive.labels import parse_labels
     from rtmeter.archive.tables import archive_at
-    from rtmeter.cli.output import print_json
-    from rtmeter.results.cells import each_cell
+    from rtmeter.cli.output import print_errors, print_json
+    from rtmeter.cli.reading_progress import counting
+    from rtmeter.results.cells import folders_of, stored
 
-    cells = (cell for path in paths or [Path("results")] for cell in each_cell(path))
-    done = add(archive_at(to), cells, parse_labels(label or []), with_samples=with_samples)
+    labels, archive = parse_labels(label or []), archive_at(to)
+    archive.ask()
+    folders, failed = folders_of(paths or [Path("results")])
+    if not folders:
+        raise failed[0]
+    with counting(len(folders), "cells read") as say:
+        done = add(archive, stored(folders), labels, say, with_samples)
+    failed += done.failed
     if as_json:
         taken = {"sampled": done.sampled} if with_samples else {}
-        print_json({"archive": to, "new": done.new, "known": done.known, **taken})
+        wrong = [error.to_json() for error in failed]
+        print_json({"archive": to, "new": done.new, "known": done.known, **taken, "failed": wrong})
     else:
         there = f", {done.known:,} were there" if done.known else ""
         samples = f"; samples of {done.sampled:,} taken along" if with_samples else ""
         print(f"{to}: {done.new:,} cells added{there}{samples}")
-    return exit_codes.PASS
+    print_errors(failed, "cells or runs that could not be read")
+    return exit_codes.ERROR if failed else exit_codes.PASS
 
 
 @app.command("ls")
