@@ -96,7 +96,7 @@ WRONG = [
     ("measure cycle --adapter fake", 1, "", "--adapter = 'fake': does not measure cycle; it measures wakeup"),
     ("run", 1, "", "Missing argument"),
     ("run none.yaml", 1, "", "campaign = 'none.yaml': cannot be read"),
-    ("run --scale x none.yaml", 1, "", "'--scale'"),
+    ("run --scale x none.yaml", 1, "", "--scale = 'x': should be a valid number; see `rtmeter run --help`"),
     ("summary none", 1, "", "path = 'none': is not there"),
     ("summary", 0, "late", ""),
     ("plot --kind histogram -o x.svg", 1, "", "cell = 'results/failed': CPU 9 does not exist"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -35,3 +36,17 @@ def test_a_name_that_no_file_can_have_is_an_error(capsys: pytest.CaptureFixture[
 def test_days_that_no_calendar_has_are_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.invoke(["archive", "prune", str(tmp_path), "--samples-days", "9223372036854775807"]) == 1
     assert "--samples-days" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("days", "said"), [("x", "a valid integer"), ("-1", "greater than or equal to 0")])
+def test_a_wrong_value_is_quoted_with_its_option(
+    days: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.invoke(["archive", "prune", "--samples-days", days, "--json"]) == 1
+    assert json.loads(capsys.readouterr().out)["error"] == {
+        "field": "--samples-days",
+        "value": days,
+        "message": f"should be {said}",
+        "remedy": "see `rtmeter archive prune --help`",
+        "where": None,
+    }

@@ -221,8 +221,24 @@ def _usage_error(error: Exception) -> RtmeterError:
     if context is not None and (name := getattr(error, "option_name", None)):
         _name_anew(error, name, context)
     command = context.command_path if context is not None else "rtmeter"
+    remedy = f"see `{command} --help`"
+    if (wrong := _wrong_value(error)) is not None:
+        return RtmeterError(wrong.message, field=wrong.field, value=wrong.value, remedy=remedy)
     message = str(error.format_message()).rstrip(".")  # type: ignore[attr-defined]
-    return RtmeterError(message, remedy=f"see `{command} --help`")
+    return RtmeterError(message, remedy=remedy)
+
+
+def _wrong_value(error: Exception) -> RtmeterError | None:
+    """What pydantic, by which newer versions of typer read values, found wrong with one; older ones quote it
+    themselves."""
+    from pydantic import ValidationError
+
+    from rtmeter.campaign.wrong import as_rtmeter_error
+
+    cause, parameter = error.__cause__, getattr(error, "param", None)
+    if not isinstance(cause, ValidationError) or parameter is None:
+        return None
+    return as_rtmeter_error(cause, {}, max(parameter.opts, key=len))
 
 
 def _name_anew(error: Any, name: str, context: Any) -> None:
