@@ -231,7 +231,7 @@ def _check_attached(o: CellOptions) -> None:
     if o.measurement != "loop":
         return
     if o.command is None and o.pid is None:
-        _refuse(o, "command", "is missing", "give the command that starts the program, or its pid", "")
+        _refuse(o, "command", "is missing", "give the command that starts the program, or pid", "")
     if o.command is not None and o.pid is not None:
         _refuse(o, "pid", "contradicts command: both say which program", "give one of the two")
     if o.samples is not None and o.period is None:

@@ -67,6 +67,9 @@ def command(
         asked = collect(given) | {"measurement": "loop", "adapter": ATTACHED}
         if words:
             asked["command"] = shlex.join(words)
+        elif "pid" not in asked:
+            remedy = "give that of the program, or, after all options, -- and the command that starts it"
+            raise RtmeterError("is missing", field="--pid", remedy=remedy)
         options = settle(asked)
         cell = matrix.cell_from(options, matrix.cell_id(options, None, {}), {})
         if (everyone or ros2) and "thread" in asked:

@@ -30,6 +30,7 @@ from rtmeter.measure.source.their_clock import by_the_clock_of
 from rtmeter.model import LOCAL, TARGET, Cell, Doubt, Outcome
 from rtmeter.results.record import CellRecord
 from rtmeter.samples.meta import LogMeta
+from rtmeter.values import format_cpus
 
 FOLLOWED = "attached.parquet"
 """What becomes samples.parquet."""
@@ -73,7 +74,8 @@ class ByAttaching:
             if value:
                 message = "is not for a program that is attached to: nothing of it is changed"
                 remedy = "leave it out; scheduling (other, fifo, rr) and cpus are for a command"
-                raise RtmeterError(message, field=field, value=str(value), remedy=remedy)
+                told = format_cpus(value) if field in ("cpus", "child_cpus") else str(value)
+                raise RtmeterError(message, field=field, value=told, remedy=remedy)
         if TARGET not in self._cell.hosts:  # which is looked at when it is reached
             self._look()
 
