@@ -20,10 +20,11 @@ from archives import cells_in, files_of, rows, write_cells
 from rtmeter import cli
 from rtmeter.archive.add import add, add_rows
 from rtmeter.archive.check import _extremes, check
-from rtmeter.archive.engine import answering
+from rtmeter.archive.engine import answering, telling
 from rtmeter.archive.groups import GroupsAsked, merged
 from rtmeter.archive.schema import SCHEMAS, VERSION
 from rtmeter.archive.tables import archive_at
+from rtmeter.errors import RtmeterError
 from rtmeter.results.cells import find_cells
 from rtmeter.statistics.fixed_bins import Binned, bin_numbers
 
@@ -99,6 +100,20 @@ def test_a_half_written_file_is_named(place: Path, capsys: pytest.CaptureFixture
     assert flaw.kind == "damage" and flaw.message.startswith(f"cells/{torn.name} cannot be read")
     for command in (["ls", str(place)], ["sql", "SELECT * FROM cells", str(place)]):
         assert "rtmeter archive check" in refused(capsys, *command)
+
+
+@pytest.mark.parametrize("place", ["s3://lab/archive", "/lab/archive"])
+def test_a_store_that_spark_cannot_read_is_no_damage(place: str) -> None:
+    refusing = type("Py4JJavaError", (Exception,), {"__module__": "py4j.protocol"})
+    with pytest.raises(RtmeterError) as caught, telling(archive_at(place)):
+        raise refusing('UnsupportedFileSystemException: No FileSystem for scheme "s3"')
+    assert 'No FileSystem for scheme "s3"' in caught.value.message
+    remedy = caught.value.remedy or ""
+    if place.startswith("s3://"):
+        assert (caught.value.field, caught.value.value) == ("--engine", "spark")
+        assert place in caught.value.message and "s3:// " in remedy and "leave out --engine spark" in remedy
+    else:
+        assert caught.value.field == "archive" and "rtmeter archive check" in remedy
 
 
 def test_a_missing_table_is_named(place: Path, capsys: pytest.CaptureFixture[str]) -> None:

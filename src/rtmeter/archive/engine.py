@@ -157,12 +157,27 @@ def telling(archive: Archive) -> Iterator[None]:
         raise damaged(archive, error) from error
     except Exception as error:
         if "SparkException" in str(error) or type(error).__module__.startswith(("py4j", "pyspark")):
-            raise damaged(archive, error) from error
+            raise (damaged if archive.is_local else _out_of_reach)(archive, error) from error
         raise
 
 
 def damaged(archive: Archive, error: Exception) -> RtmeterError:
     """The error of a file that cannot be read."""
-    said = " ".join(str(error).split())[:300]
+    said = _said(error)
     remedy = "`rtmeter archive check` names every file that is missing or damaged"
     return RtmeterError(f"cannot be read: {said}", field="archive", value=archive.url, remedy=remedy)
+
+
+def _out_of_reach(archive: Archive, error: Exception) -> RtmeterError:
+    """The error of Spark, which reads an object store by what it was given for that, and not as we do."""
+    scheme = archive.url.partition("://")[0]
+    remedy = (
+        f"give Spark what reads {scheme}:// (Hadoop's connector and credentials, in spark-defaults.conf), "
+        "or leave out --engine spark"
+    )
+    message = f"cannot read {archive.url}: {_said(error)}"
+    return RtmeterError(message, field="--engine", value="spark", remedy=remedy)
+
+
+def _said(error: Exception) -> str:
+    return " ".join(str(error).split())[:300]
