@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from rtmeter.attach.jobs import Job, jobs_of
+from rtmeter.attach.sleeps import sleeps_of
 from rtmeter.explain import events as kinds
 from rtmeter.explain.events import STATES, Event, Trace
 
@@ -75,3 +77,7 @@ class Program:
         self.wake(woken, by=77, cpu=1)
         self.come(back - 10)
         self.back(back, call)
+
+
+def jobs(program: Program) -> list[Job]:
+    return list(jobs_of(sleeps_of(program.trace, T).sleeps))

@@ -59,7 +59,7 @@ def test_two_that_wait_for_each_other_as_no_program_can_are_no_endless_path(tmp_
 """
     trace = read_events(written(tmp_path, events)[0])
     found = explain(trace, [Release(0, 1000, 1350, True)], T, paths=True).releases[0].segments
-    assert found[0] == (1000, 1100, Key("blocked", "loop"))
+    assert found[0] == (1000, 1100, Key("blocked", "loop woke other"))
 
 
 @pytest.mark.parametrize(("at_ns", "counted"), [(999, 0), (1000, 1), (1999, 1), (2000, 0)])

@@ -1,0 +1,57 @@
+"""Sleeps and work that a signal interrupts: a stop, or one that the program handles."""
+
+from __future__ import annotations
+
+import pytest
+from programs import BLOCKED, Program, T, jobs
+
+
+@pytest.mark.parametrize("again", ["clock_nanosleep", "restart_syscall"])
+def test_a_sleep_that_a_stop_interrupts_goes_on_until_it_is_due(again: str) -> None:
+    program = Program()
+    program.enter(50, "clock_nanosleep")
+    program.arm(60, 9000)
+    program.leave(70)
+    program.wake(1000, by=77, cpu=1)  # SIGSTOP
+    program.come(1010)
+    program.back(1020, "clock_nanosleep", -514)
+    program.leave(1030, BLOCKED)
+    program.wake(20000, by=77, cpu=1)  # SIGCONT
+    program.come(20010)
+    program.enter(20020, again)
+    program.arm(20030, 9000)
+    program.fire(20032, 9000, on=T)
+    program.wake(20035, by=T)
+    program.back(20040, "clock_nanosleep")
+    program.sleep(20100, 30000, 30100)
+    [job] = jobs(program)
+    assert (job.release_ns, job.wake_ns, job.free_ns, job.kind) == (9000, 20040, 20120, "clock_nanosleep")
+
+
+def test_a_signal_that_the_program_handles_releases_a_job() -> None:
+    program = Program()
+    program.wait(50, 1000, 1100, "epoll_wait")
+    program.enter(1200, "clock_nanosleep")
+    program.arm(1210, 9000)
+    program.leave(1220)
+    program.wake(2000, by=77, cpu=1)
+    program.come(2010)
+    program.back(2020, "clock_nanosleep", -514)
+    program.enter(2100, "rt_sigreturn")  # of its handler
+    program.back(2110, "rt_sigreturn")
+    program.sleep(2200, 9000, 9100)
+    assert [(job.kind, job.release_ns, job.wake_ns, job.free_ns, job.busy_ns) for job in jobs(program)] == [
+        ("message", 1000, 1100, 1220, 120),
+        ("message", 2000, 2020, 2220, 200),
+    ]
+
+
+def test_a_stop_within_the_work_ends_no_job() -> None:
+    program = Program()
+    program.sleep(50, 1000, 1100)
+    program.leave(1200, BLOCKED)
+    program.wake(5000, by=77, cpu=1)
+    program.come(5010)
+    program.sleep(5100, 9000, 9100)
+    [job] = jobs(program)
+    assert (job.release_ns, job.free_ns, job.busy_ns) == (1000, 5120, 210)
