@@ -96,6 +96,12 @@ def stamps(log: Path) -> list[dict[str, Any]]:
     return [thread for thread in read(log)[0].meta["threads"] if thread.get("stamps")]
 
 
+def has_rclcpp() -> bool:
+    """Whether a ROS 2 with rclcpp is sourced."""
+    prefixes = os.environ.get("AMENT_PREFIX_PATH", "").split(os.pathsep)
+    return any(Path(prefix, "share", "rclcpp").is_dir() for prefix in prefixes if prefix)
+
+
 def surroundings(logs: Path) -> dict[str, str]:
     """The environment of a program over rclpy, alone; PyPI's packages load each other's libraries by where
     the loader looks."""

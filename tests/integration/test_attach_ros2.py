@@ -1,4 +1,4 @@
-"""rtmeter attach --ros2 beside a node of rclpy that records each of its callbacks itself."""
+"""rtmeter attach --ros2 beside a node, of rclpy and of rclcpp, that records each of its callbacks itself."""
 
 from __future__ import annotations
 
@@ -39,20 +39,35 @@ OWN_NAMES = {
 }
 """What the node calls its callbacks."""
 CAME = {"/left/tick", "/left/raw", "service /left/ask", "client /left/ask"}
-NODE = Path(__file__).parent / "named_node.py"
+SOURCES = Path(__file__).parent
 MS = 1_000_000
+Command = list[str | Path]
 
 
-@pytest.fixture(scope="module")
-def ros(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+@pytest.fixture(scope="module", params=["rclpy", "rclcpp"])
+def node(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Command]:
+    """The node's command but for the file that it writes."""
     about = ros_runs.surroundings(tmp_path_factory.mktemp("log"))
-    found = [sys.executable, "-c", "import rclpy"]
-    if subprocess.run(found, env=os.environ | about, capture_output=True, check=False).returncode:
-        pytest.skip("needs rclpy")
+    if request.param == "rclcpp":
+        command = [_compiled(tmp_path_factory.mktemp("named_node"))]
+    else:
+        command = [sys.executable, SOURCES / "named_node.py"]
+        found = [sys.executable, "-c", "import rclpy"]
+        if subprocess.run(found, env=os.environ | about, capture_output=True, check=False).returncode:
+            pytest.skip("needs rclpy")
     with pytest.MonkeyPatch.context() as patch:
         for name, value in about.items():
             patch.setenv(name, value)
-        yield
+        yield command
+
+
+def _compiled(build: Path) -> Path:
+    if not ros_runs.has_rclcpp():
+        pytest.skip("needs a ROS 2 with rclcpp, sourced")
+    for step in (["-S", SOURCES / "named_node", "-B", build, "-G", "Ninja"], ["--build", build]):
+        done = subprocess.run(["cmake", *step], capture_output=True, text=True, timeout=300, check=False)
+        assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
+    return build / "named_node"
 
 
 @dataclass
@@ -65,11 +80,11 @@ class OfCallback:
 
 
 @pytest.fixture(scope="module")
-def cells(ros: None, tmp_path_factory: pytest.TempPathFactory) -> dict[str, OfCallback]:
+def cells(node: Command, tmp_path_factory: pytest.TempPathFactory) -> dict[str, OfCallback]:
     folder = tmp_path_factory.mktemp("ros2")
     seconds = 60 if os.environ.get("RTMETER_FULL") == "1" else 2
     out = ("--duration", f"{seconds}s", "--out", folder / "cells")
-    done = rtmeter("attach", "--ros2", *out, "--", sys.executable, NODE, folder / "own.txt")
+    done = rtmeter("attach", "--ros2", *out, "--", *node, folder / "own.txt")
     assert done.code == 0, done.err
     own: dict[str, list[int]] = {}
     for line in (folder / "own.txt").read_text().splitlines():
@@ -145,14 +160,14 @@ def is_dead(name: str) -> bool:
 
 @here
 def test_callbacks_of_a_target_are_cells_with_their_nodes_names(
-    ros: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    node: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asked = ("attach", "--ros2", "--on", URL, "--duration", "2s", "--out", tmp_path / "cells")
     if not traceable():
         pytest.skip("in a PID namespace")
     with board_at(tmp_path, monkeypatch) as board:
         program(board, "ldd", f'echo there >{tmp_path}/ldd; exec {shutil.which("ldd")} "$@"')
-        done = rtmeter(*asked, "--", sys.executable, NODE, tmp_path / "own.txt")
+        done = rtmeter(*asked, "--", *node, tmp_path / "own.txt")
     assert done.code == 0, done.err
     assert (tmp_path / "ldd").exists()  # what it will load was asked there
     own = [line.split() for line in (tmp_path / "own.txt").read_text().splitlines()]
@@ -176,10 +191,10 @@ def test_nothing_of_it_is_left(cells: dict[str, OfCallback]) -> None:
 
 
 @here
-def test_a_node_that_is_made_after_the_warm_up_has_its_name_too(ros: None, tmp_path: Path) -> None:
+def test_a_node_that_is_made_after_the_warm_up_has_its_name_too(node: Command, tmp_path: Path) -> None:
     asked = ("attach", "--ros2", "--warm-up", "0", "--json")
     for _ in range(5):  # on a busy machine nothing may be called yet while it looks
-        done = rtmeter(*asked, "--", sys.executable, NODE, tmp_path / "own.txt")
+        done = rtmeter(*asked, "--", *node, tmp_path / "own.txt")
         assert done.code in (0, 1), done.err
         if done.code == 0 and (called := json.loads(done.out)["callbacks"]):
             break
@@ -187,13 +202,13 @@ def test_a_node_that_is_made_after_the_warm_up_has_its_name_too(ros: None, tmp_p
 
 
 @here
-def test_a_running_node_tells_no_nodes_name_and_is_left_as_it_was(ros: None, tmp_path: Path) -> None:
+def test_a_running_node_tells_no_nodes_name_and_is_left_as_it_was(node: Command, tmp_path: Path) -> None:
     """Also where rtmeter is killed while it records."""
-    node = subprocess.Popen([sys.executable, NODE, tmp_path / "own.txt"], stdout=subprocess.PIPE)
+    process = subprocess.Popen([*node, tmp_path / "own.txt"], stdout=subprocess.PIPE)
     try:
-        assert node.stdout is not None
-        assert node.stdout.readline() == b"ready\n"
-        done = rtmeter("attach", "--ros2", "--pid", node.pid, "--json")
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"ready\n"
+        done = rtmeter("attach", "--ros2", "--pid", process.pid, "--json")
         assert done.code == 0, done.err
         seen = json.loads(done.out)
         assert {(one["callback"], one["node"], one["period_ns"]) for one in seen["callbacks"]} == {
@@ -202,16 +217,16 @@ def test_a_running_node_tells_no_nodes_name_and_is_left_as_it_was(ros: None, tmp
             *((name, None, None) for name in CAME),
         }
         assert seen["lacking"] == []
-        asked = ("--ros2", "--pid", node.pid, "--duration", "1h", "--out", tmp_path / "cells")
+        asked = ("--ros2", "--pid", process.pid, "--duration", "1h", "--out", tmp_path / "cells")
         with running("attach", *asked) as front:
             until(lambda: any(str(front.pid) in one for one in left_probes()), of=front)
             front.kill()
             front.wait(60)
             until(lambda: not any(str(front.pid) in one for one in (*left_probes(), *left_instances())))
-        assert node.poll() is None
+        assert process.poll() is None
     finally:
-        node.send_signal(signal.SIGTERM)
-        node.wait(60)
+        process.send_signal(signal.SIGTERM)
+        process.wait(60)
 
 
 @here

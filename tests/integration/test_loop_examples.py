@@ -10,6 +10,7 @@ from pathlib import Path
 from shutil import which
 
 import pytest
+import ros_runs
 
 import rtmeter
 from rtmeter.errors import RtmeterError
@@ -148,9 +149,7 @@ def test_a_component_of_orocos(prefix: Path, library: Path, tmp_path: Path) -> N
 
 
 def test_a_node_of_rclcpp(prefix: Path, tmp_path: Path) -> None:
-    if not any(
-        (Path(p) / "share" / "rclcpp").is_dir() for p in os.environ.get("AMENT_PREFIX_PATH", "").split(":")
-    ):
+    if not ros_runs.has_rclcpp():
         pytest.skip("needs a ROS 2 with rclcpp, sourced")
     run(with_cmake("rclcpp", "timer_node", prefix, tmp_path), tmp_path / "results", str(RELEASES))
     check(tmp_path / "results", "rclcpp-timer")
