@@ -12,6 +12,7 @@ from shutil import which
 from typing import Any
 
 import pytest
+import ros2_runs
 
 from front import rtmeter
 from rtmeter import report
@@ -102,8 +103,13 @@ def test_every_cell_is_measured_or_skipped_with_what_is_missing(
     _, cells = results(name, chosen(name, sized))
     for cell_id, cell in cells.items():
         missing = not can_be_measured(cell["adapter"])
-        assert cell["status"] == ("skipped" if missing else "complete"), (cell_id, cell["error"])
-        if missing:
+        rmw = cell["config"].get("options", {}).get("rmw")
+        without_rmw = not missing and rmw is not None and rmw not in ros2_runs.RMWS
+        status = "skipped" if missing else "failed" if without_rmw else "complete"
+        assert cell["status"] == status, (cell_id, cell["error"])
+        if without_rmw:  # fails its own cells alone
+            assert (cell["error"]["field"], cell["error"]["value"]) == ("option rmw", rmw)
+        elif missing:
             assert "is not built here" in cell["error"]["message"] and cell["error"]["remedy"]
         else:
             assert cell["valid"] and cell["summary"]["identity"], cell["warnings"]

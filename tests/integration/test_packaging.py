@@ -7,6 +7,7 @@ import os
 import re
 import subprocess
 import sys
+import sysconfig
 import venv
 from collections.abc import Callable
 from pathlib import Path
@@ -93,7 +94,7 @@ def test_rtmeter_of_the_wheel_measures_with_its_own_probes(wheel: Path, tmp_path
     ZipFile(wheel).extractall(site)
     for probe in (site / "rtmeter" / "probes").iterdir():
         probe.chmod(0o755)  # as pip does
-    libraries = next(p for p in sys.path if p.endswith("site-packages"))
+    libraries = sysconfig.get_path("purelib")  # a sourced ROS 2 has site-packages of its own, before these
     (site / "libraries.pth").write_text(f"import sys; sys.path.append({libraries!r})\n")
 
     listed = json.loads(run(python, "-m", "rtmeter", "adapters", "--json", cwd=tmp_path))
