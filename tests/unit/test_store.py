@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import math
 import os
@@ -183,18 +184,22 @@ def test_cell_json_is_plain_json(tmp_path: Path) -> None:
     assert instrument == {"a": None, "b": [1, 2.5, "x", None]}
 
 
-def test_a_link_to_itself_and_a_folder_of_others_hold_no_loop(tmp_path: Path) -> None:
-    """Beside them what is there is found; root may go everywhere, and sees the link alone."""
+def test_a_link_to_itself_and_a_folder_of_others_hold_no_loop(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is beside them is found. Root may go everywhere: here nobody may into theirs."""
     (tmp_path / "self").symlink_to("self")
-    (tmp_path / "theirs" / "cell.loop").mkdir(parents=True)
-    (tmp_path / "ours" / "cell.loop").mkdir(parents=True)
-    (tmp_path / "theirs").chmod(0)
-    try:
-        found = store.loop_folders(tmp_path)
-    finally:
-        (tmp_path / "theirs").chmod(0o700)
-    seen = ("ours", "theirs") if os.geteuid() == 0 else ("ours",)
-    assert found == [tmp_path / name / "cell.loop" for name in seen]
+    for whose in ("ours", "theirs"):
+        (tmp_path / whose / "cell.loop").mkdir(parents=True)
+    listed = os.scandir
+
+    def refused(path: str) -> object:
+        if Path(path).name == "theirs":
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), path)
+        return listed(path)
+
+    monkeypatch.setattr(os, "scandir", refused)
+    assert store.loop_folders(tmp_path) == [tmp_path / "ours" / "cell.loop"]
 
 
 def test_loops_are_found_three_folders_down_and_no_cell_is_entered(
