@@ -4,7 +4,7 @@
 # The guest sees this machine's files read-only, with its own changes in memory; OUT, a folder of this
 # machine, is /out there and can be written. The command runs as root in the current folder, with a TMPDIR of
 # its own. The exit code is the command's; 124 if the guest did not end within LIMIT_S seconds (default 900),
-# 125 if it did not run it.
+# 125 if it did not run it. FORWARD=PORT: the guest has a network, and this machine's port on loopback is its 22.
 set -euo pipefail
 fail() {
   echo "kernel-guest.sh: $1" >&2
@@ -46,7 +46,7 @@ if [[ ! $store/initrd -nt $0 ]]; then
   rm -rf "$first"
   mkdir -p "$first"/{bin,dev,proc,sys,lower,upper,guest,modules}
   cp /bin/busybox "$first/bin/"
-  for wanted in virtio_pci 9pnet_virtio 9p overlay; do
+  for wanted in virtio_pci 9pnet_virtio 9p overlay virtio_net; do
     modprobe -d "$store/tree" -S "$version" --show-depends "$wanted"
   done | awk '$1 == "insmod" { print $2 }' | awk '!seen[$0]++' | while read -r module; do
     cp "$module" "$first/modules/"
@@ -80,6 +80,10 @@ $b mount -t tracefs tracefs /guest/sys/kernel/tracing
 $b mount -t cgroup2 cgroup2 /guest/sys/fs/cgroup
 echo /modprobe >/proc/sys/kernel/modprobe
 $b chroot /guest ip link set lo up
+if $b test -e /sys/class/net/eth0; then
+  $b chroot /guest ip addr add 10.0.2.15/24 dev eth0
+  $b chroot /guest ip link set eth0 up
+fi
 $b chroot /guest /bin/bash /out/.command >/guest/out/.output 2>&1
 echo $? >/guest/out/.exit
 $b sync
@@ -101,6 +105,8 @@ rm -f "$out"/.{command,output,exit,console}
   echo "export HOME=/run/tmp TMPDIR=/run/tmp PATH=$PATH LANG=C.UTF-8 PYTHONDONTWRITEBYTECODE=1"
   printf 'cd %q && %s\n' "$PWD" "$(printf '%q ' "$@")"
 } >"$out/.command"
+network=()
+[[ -z "${FORWARD:-}" ]] || network=(-nic "user,restrict=on,model=virtio-net-pci,hostfwd=tcp:127.0.0.1:$FORWARD-:22")
 status=0
 timeout --kill-after=5 "${LIMIT_S:-900}" qemu-system-x86_64 \
   -machine q35 -accel tcg,thread=multi -cpu max -smp 2 -m "${MEMORY:-2G}" \
@@ -108,7 +114,7 @@ timeout --kill-after=5 "${LIMIT_S:-900}" qemu-system-x86_64 \
   -kernel "$store/tree/boot/vmlinuz-$version" -initrd "$store/initrd" \
   -append "console=ttyS0 quiet panic=1 no_timer_check hostname=guest-$kernel ${APPEND:-}" \
   -virtfs local,path=/,mount_tag=host,security_model=none,readonly=on,multidevs=remap \
-  -virtfs "local,path=$out,mount_tag=out,security_model=none" </dev/null || status=$?
+  "${network[@]}" -virtfs "local,path=$out,mount_tag=out,security_model=none" </dev/null || status=$?
 [[ ! -f $out/.output ]] || cat "$out/.output"
 [[ $status -ne 124 && $status -ne 137 ]] || { echo "kernel-guest.sh: stopped after ${LIMIT_S:-900} s" >&2; exit 124; }
 [[ -f $out/.exit ]] || { tail -n 20 "$out/.console" >&2 2>/dev/null; fail "the guest did not get so far"; }

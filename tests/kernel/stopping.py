@@ -26,7 +26,7 @@ def stop_often(out: Path, ended: Event) -> None:
     while not (out / "measures").exists():
         if ended.wait(0.05):
             return
-    emulator = _emulator_of(out)
+    emulator = emulator_of(out)
     drawn = random.Random(0)
     for _ in range(STOPS):
         if ended.wait(drawn.uniform(*BETWEEN_MS) / 1000):
@@ -37,7 +37,7 @@ def stop_often(out: Path, ended: Event) -> None:
             os.kill(emulator, signal.SIGCONT)
 
 
-def _emulator_of(out: Path) -> int:
+def emulator_of(out: Path) -> int:
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             words = (process / "cmdline").read_text().split("\0")
