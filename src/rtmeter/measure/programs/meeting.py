@@ -77,11 +77,12 @@ class Meeting:
         with self._stop.being_heeded():
             while not self._stop.asked and (left := end - time.monotonic()) > 0:
                 self._heed()
+                there = any(is_there(task, self._root) for task in tasks)  # an exec ends them a moment before
                 exe = exe_of(program.pid, self._root)
                 if exe and exe != program.exe:
                     message = f"{program.exe} became {exe} in mid-run: what came after is not measured"
                     return [Doubt("program_replaced", message, "attach to it again")]
-                if not any(is_there(task, self._root) for task in tasks):
+                if not there:
                     return [self._ended(program, tasks)]
                 time.sleep(min(left, self._every_s))
         return []
