@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from scripts import T, explained, written
+from scripts import T, explained
 
 from rtmeter.explain import timeline
 from rtmeter.explain.causes import Release, explain
@@ -23,7 +23,6 @@ from rtmeter.explain.events import (
     Trace,
 )
 from rtmeter.explain.parts import explain_parts
-from rtmeter.explain.scripted import read_events
 from rtmeter.explain.segments import Key
 from rtmeter.explain.timeline import doings
 
@@ -42,24 +41,6 @@ def test_a_priority_that_the_waiting_thread_is_lent(tmp_path: Path) -> None:
         (1000, 1100, "displaced", "owner", "below"),
         (1100, 1200, "displaced", "owner", "above"),
     ]
-
-
-def test_two_that_wait_for_each_other_as_no_program_can_are_no_endless_path(tmp_path: Path) -> None:
-    events = """
-0 0 switch 0 10 runnable 19 loop
-0 1 switch 0 88 runnable 120 other
-900 0 sys_in 10 - - - recvmsg
-910 1 sys_in 88 - - - recvmsg
-950 1 switch 88 0 sleeping 120 swapper/1
-1000 0 switch 10 0 sleeping 120 swapper/0
-1100 0 waking 10 88 - 120 other
-1150 1 switch 0 88 runnable 120 other
-1300 1 waking 88 10 - 19 loop
-1400 0 switch 0 10 runnable 19 loop
-"""
-    trace = read_events(written(tmp_path, events)[0])
-    found = explain(trace, [Release(0, 1000, 1350, True)], T, paths=True).releases[0].segments
-    assert found[0] == (1000, 1100, Key("blocked", "loop woke other"))
 
 
 @pytest.mark.parametrize(("at_ns", "counted"), [(999, 0), (1000, 1), (1999, 1), (2000, 0)])

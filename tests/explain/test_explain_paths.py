@@ -146,3 +146,19 @@ def test_who_waits_on_a_messages_path_is_said(path) -> None:
     called = "the message's path was in the system call sendmsg of server"
     assert words_of(Key("own_kernel", "sendmsg of server")) == called
     assert words_of(Key("own_kernel", "read")) == "it was in the system call read"
+
+
+def test_two_that_wait_for_each_other_as_no_program_can_are_no_endless_path(path) -> None:
+    events = """
+0 0 switch 0 10 runnable 19 loop
+0 1 switch 0 88 runnable 120 other
+900 0 sys_in 10 - - - recvmsg
+910 1 sys_in 88 - - - recvmsg
+950 1 switch 88 0 sleeping 120 swapper/1
+1000 0 switch 10 0 sleeping 120 swapper/0
+1100 0 waking 10 88 - 120 other
+1150 1 switch 0 88 runnable 120 other
+1300 1 waking 88 10 - 19 loop
+1400 0 switch 0 10 runnable 19 loop
+"""
+    assert path(events)[0] == (1000, 1100, "blocked", "loop woke other")
