@@ -10,6 +10,7 @@ import math
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from fractions import Fraction
 from functools import cache
 from typing import Any, Self
@@ -204,6 +205,16 @@ def visible(text: str) -> str:
 
 
 _HEEDED = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+
+
+def utc(text: str) -> datetime:
+    """A time, or a day's beginning, in ISO 8601; UTC if it does not say of where. Raises ValueError if it is
+    none, or lies before the year 1 or after 9999."""
+    time = datetime.fromisoformat(text)
+    try:
+        return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
+    except OverflowError as error:
+        raise ValueError(str(error)) from None
 
 
 def from_json(text: str | bytes) -> Any:

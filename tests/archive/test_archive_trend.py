@@ -73,7 +73,8 @@ def test_exit_codes_go_by_what_is_new(archive: Archive, capsys: pytest.CaptureFi
     assert cli.invoke(["archive", "regressions", archive.url, "--since", "2026-03-01"]) == 0
     assert cli.invoke(["archive", "regressions", archive.url, "--where", "rig=rig-7"]) == 0
     assert cli.invoke(["archive", "regressions", archive.url, "--where", "rig=rig-1"]) == 2
-    assert cli.invoke(["archive", "regressions", archive.url, "--since", "soon"]) == 1
+    for none in ("soon", "0001-01-01T00:00:00+05:00"):
+        assert cli.invoke(["archive", "regressions", archive.url, "--since", none]) == 1
     assert cli.invoke(["archive", "regressions", archive.url, "--quantile", "p42"]) == 1
     err = capsys.readouterr().err
     assert "--since" in err and "--quantile" in err

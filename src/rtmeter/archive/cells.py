@@ -24,6 +24,7 @@ from rtmeter.statistics.judged import judged_run
 from rtmeter.statistics.quantities import Ints, judged_quantity
 from rtmeter.statistics.views import LATER
 from rtmeter.trace.table import FILE as TRACE
+from rtmeter.values import utc
 
 BLOCK_NS = 300 * 10**9
 """The blocks whose maxima are kept."""
@@ -200,9 +201,8 @@ def _times(record: CellRecord, now: datetime) -> dict[str, Any]:
 
 def _time(text: str | None) -> datetime | None:
     try:
-        time = datetime.fromisoformat(text) if text else None
-        return time and (time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC))
-    except (ValueError, OverflowError):  # no time, or one before the year 1 or after 9999
+        return utc(text) if text else None
+    except ValueError:
         return None
 
 

@@ -17,6 +17,7 @@ from rtmeter.model import Requirement
 from rtmeter.statistics.fixed_bins import Binned
 from rtmeter.statistics.joint import RunMisses
 from rtmeter.statistics.views import LATER
+from rtmeter.values import utc
 
 if TYPE_CHECKING:
     import ibis
@@ -142,12 +143,6 @@ def _is(cells: ibis.Table, name: str, value: str) -> Any:
             "is no such value", field="--where", value=f"{name}={value}", remedy=remedy
         ) from None
     return column.cast("string") == value
-
-
-def utc(text: str) -> datetime:
-    """A time, or a day's beginning; UTC if it does not say of where. Raises ValueError if it is none."""
-    time = datetime.fromisoformat(text)
-    return time.astimezone(UTC) if time.tzinfo else time.replace(tzinfo=UTC)
 
 
 def _column(cells: ibis.Table, name: str, field: str) -> Any:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from rtmeter.cli.output import console
 from rtmeter.errors import RtmeterError
-from rtmeter.values import harmless
+from rtmeter.values import harmless, utc
 
 if TYPE_CHECKING:
     from rtmeter.archive.groups import ArchiveGroup
@@ -84,8 +84,6 @@ def _us(value_ns: float) -> str:
 
 def day_of(text: str | None) -> datetime | None:
     """The beginning of a day, UTC. Raises RtmeterError if it is none."""
-    from rtmeter.archive.groups import utc
-
     try:
         return None if text is None else utc(text)
     except ValueError:
