@@ -10,22 +10,9 @@ from pathlib import Path
 import pyarrow.parquet as pq
 from two_hosts import DEVICE, Hosts
 
+import boots
 from front import ended, rtmeter, running
 from stored import cell_json
-
-CAMPAIGN = """
-name: boots
-defaults:
-  on: {url}
-  adapter: posix
-  measurement: wakeup
-  period: 1ms
-  warm_up: 0ms
-  conditions: {{qdisc: {{{device}: pfifo limit 77}}}}
-cells:
-  - {{name: whole, samples: 20}}
-  - {{name: cut, samples: 15000}}
-"""
 
 WAKEUP = ["measure", "wakeup", "--adapter", "posix", "--period", "1ms", "--warm-up", "0"]
 LONG = [*WAKEUP, "--samples", 100_000, "--condition", f"qdisc.{DEVICE}=pfifo limit 77"]
@@ -34,7 +21,7 @@ LONG = [*WAKEUP, "--samples", 100_000, "--condition", f"qdisc.{DEVICE}=pfifo lim
 def test_a_run_goes_on_after_a_boot_in_the_middle_of_a_cell(board: Hosts, tmp_path: Path) -> None:
     before = board.qdiscs()
     campaign, out = tmp_path / "boots.yaml", tmp_path / "results"
-    campaign.write_text(CAMPAIGN.format(url=board.url, device=DEVICE))
+    campaign.write_text(boots.campaign(board.url, "1ms", f"qdisc: {{{DEVICE}: pfifo limit 77}}", 15_000))
     run = ["run", campaign, "--out", out]
     with running(*run, **board.near_end()) as process:
         board.wait_for_samples(set(), process)  # the first cell has fewer than that takes

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from stopping import emulator_of
 
+import boots
 from front import ended, rows_of, rtmeter, running
 from rtmeter.results.store import CLIENT_LOG
 from stored import cell_json
@@ -19,19 +20,6 @@ from waiting import until
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 LIMIT_S = 600
-CAMPAIGN = """
-name: boots
-defaults:
-  on: {url}
-  adapter: posix
-  measurement: wakeup
-  period: 10ms
-  warm_up: 0ms
-  conditions: {{rt_throttling: off}}
-cells:
-  - {{name: whole, samples: 20}}
-  - {{name: cut, samples: 1500}}
-"""
 
 pytestmark = [
     pytest.mark.full_only("boots a kernel in an emulated machine; make test-kernel runs it"),
@@ -107,7 +95,7 @@ def test_a_run_goes_on_after_a_machine_lost_its_power_in_the_middle_of_a_cell(
     throttled = "cat /proc/sys/kernel/sched_rt_runtime_us"
     before, boot_id = guest.said(throttled), guest.said("cat /proc/sys/kernel/random/boot_id")
     campaign, out = tmp_path / "boots.yaml", tmp_path / "results"
-    campaign.write_text(CAMPAIGN.format(url=guest.url))
+    campaign.write_text(boots.campaign(guest.url, "10ms", "rt_throttling: off", 1500))
     run = ["run", campaign, "--out", out]
     with running(*run, RTMETER_SSH=guest.ssh) as process:
         guest.wait_for_samples(process)

@@ -2,13 +2,11 @@
 #include <chrono>
 #include <cstdio>
 #include <fstream>
-#include <map>
 #include <memory>
 #include <rcl_interfaces/srv/list_parameters.hpp>
 #include <rclcpp/rclcpp.hpp>
 #include <rosgraph_msgs/msg/clock.hpp>
 #include <string>
-#include <vector>
 
 using Message = rosgraph_msgs::msg::Clock;
 using Service = rcl_interfaces::srv::ListParameters;
@@ -17,8 +15,11 @@ using std::chrono::steady_clock;
 int main(int argc, char** argv) {
   rclcpp::init(argc, argv);
   const auto node = std::make_shared<rclcpp::Node>("arm", "/left");
-  std::map<std::string, std::vector<steady_clock::time_point>> called;
-  const auto stamp = [&called](const char* name) { called[name].push_back(steady_clock::now()); };
+  std::ofstream out(argv[1]);  // a line per call, as it comes: it may be killed
+  const auto stamp = [&out](const char* name) {
+    const auto now = steady_clock::now();
+    out << name << ' ' << now.time_since_epoch().count() << std::endl;
+  };
   const auto publisher = node->create_publisher<Message>("tick", 10);
   const auto raw_publisher = node->create_publisher<Message>("raw", 10);
   const auto client = node->create_client<Service>("ask");
@@ -39,7 +40,4 @@ int main(int argc, char** argv) {
   std::puts("ready");
   std::fflush(stdout);
   rclcpp::spin(node);
-  std::ofstream out(argv[1]);
-  for (const auto& [name, stamps] : called)
-    for (const auto& one : stamps) out << name << ' ' << one.time_since_epoch().count() << '\n';
 }
