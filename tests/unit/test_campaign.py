@@ -164,6 +164,28 @@ def test_only_chooses_in_the_block_and_from_outside(tmp_path: Path) -> None:
     assert ids(chosen) == ["wakeup-posix-fifo-80"]
 
 
+def test_a_block_that_takes_over_itself_ends(tmp_path: Path) -> None:
+    with pytest.raises(RtmeterError, match="nested too deeply"):
+        read(tmp_path, "cells:\n- &a\n  <<: *a")
+
+
+def test_a_block_takes_over_what_another_says(tmp_path: Path) -> None:
+    text = """
+    cells:
+    - &slow
+      {name: a, measurement: wakeup, adapter: posix, period: 10ms, samples: 5}
+    - &fast {<<: *slow, name: b, period: 1ms}
+    - {<<: [*fast, *slow], name: c}
+    - {name: d, <<: {measurement: wakeup, adapter: posix}}
+    """
+    cells = read(tmp_path, text).cells
+    assert [(cell.id, cell.config["period_ns"]) for cell in cells[:3]] == [
+        ("a", 10_000_000), ("b", 1_000_000), ("c", 1_000_000),
+    ]  # fmt: skip
+    assert [cell.config["samples"] for cell in cells[:3]] == [5, 5, 5]
+    assert cells[3].id == "d"
+
+
 def test_scale_is_applied_to_every_cell(tmp_path: Path) -> None:
     campaign = read(tmp_path, "cells:\n- {measurement: wakeup, adapter: posix, samples: [100, 1]}", scale=0.1)
     assert [cell.config["samples"] for cell in campaign.cells] == [10, 1]
@@ -215,6 +237,9 @@ def test_a_script_is_looked_for_beside_the_campaign(tmp_path: Path) -> None:
         ('cells:\n- measurement: wakeup\n  adapter: "null"\n  script: none.csv', 4, "script", "is no file"),
         ("cells:\n- measurement: wakeup\n  adapter: [posix, null]", 3, "cells.0.adapter", "YAML's null"),
         ("a: &a [*a]\ncells: []", 1, None, "nested too deeply"),
+        ("cells:\n- &a {measurement: wakeup}\n- <<: *a\n  <<: *a", 4, "<<", "first in line 3"),
+        ("cells:\n- &a posix\n- <<: *a", 2, "<<", "is no mapping"),
+        ("cells:\n- &a {measurement: wakeup, perod: 1}\n- <<: *a", 2, "cells.0", "did you mean period"),
         (W + "  samples: [[1]]", 4, "samples", "valid integer"),
         (W + "  requirement: 1ms", 4, "cells.0.requirement", "is no mapping"),
         (W + "  requirement:\n    dedline: 1ms", 5, "cells.0.requirement", "did you mean deadline"),

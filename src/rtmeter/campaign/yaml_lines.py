@@ -14,6 +14,7 @@ KeyPath = tuple[str | int, ...]
 
 MOST_VALUES = 100_000
 _MOST_QUOTED = 40  # characters
+_MERGE = "tag:yaml.org,2002:merge"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,17 +92,33 @@ class _Builder(yaml.constructor.SafeConstructor):
             ) from None
 
     def _mapping(self, node: yaml.MappingNode, at: KeyPath) -> dict[str, Any]:
-        data: dict[str, Any] = {}
+        merged = [value for key, value in node.value if key.tag == _MERGE]
+        data = self._merged(merged[0], at) if merged else {}
+        lines: dict[str, int] = {}
         for key_node, value_node in node.value:
             key = str(key_node.value)
-            if key in data:
+            if key in lines:
                 raise RtmeterError(
-                    f"is there twice, first in line {self._lines[(*at, key)]}",
+                    f"is there twice, first in line {lines[key]}",
                     field=key,
                     where=self._where(key_node),
                     remedy="remove one of them",
                 )
-            data[key] = self.build(value_node, (*at, key))
+            lines[key] = key_node.start_mark.line + 1
+            if key_node.tag != _MERGE:
+                data[key] = self.build(value_node, (*at, key))
+        return data
+
+    def _merged(self, node: yaml.Node, at: KeyPath) -> dict[str, Any]:
+        """What ``<<: *name`` brings, or a list of such, of which an earlier one goes before a later one."""
+        line = self._lines[at]
+        data: dict[str, Any] = {}
+        for one in reversed(node.value) if isinstance(node, yaml.SequenceNode) else [node]:
+            if not isinstance(one, yaml.MappingNode):
+                remedy = "give *NAME of a mapping that has &NAME, or a list of such"
+                raise RtmeterError("is no mapping", field="<<", where=self._where(one), remedy=remedy)
+            data |= self.build(one, at)
+        self._lines[at] = line
         return data
 
     def _where(self, node: yaml.Node) -> str:
