@@ -5,6 +5,7 @@ from __future__ import annotations
 import ctypes
 import json
 import os
+import shlex
 import shutil
 import signal
 import subprocess
@@ -18,8 +19,13 @@ import pytest
 from attached import compiled, here, left_instances, takes_programs
 
 from front import ended, rtmeter, running
+from rtmeter.campaign.matrix import cell_from
+from rtmeter.campaign.rules import settle
 from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
+from rtmeter.measure.cell import run_cell
+from rtmeter.measure.probe.supervise import Stop
+from rtmeter.measure.programs import started
 from rtmeter.measure.programs.attaching import EBPF, TRACEFS
 from rtmeter.measure.programs.program import program_of
 from rtmeter.results import store
@@ -284,4 +290,20 @@ def test_a_campaign_starts_the_program_under_its_conditions_and_ends_it(
     for cell in cells:
         assert cell.summary is not None and cell.summary.counts["warm_up"] > 0
         assert cell.verdict is not None and cell.verdict.quantity == "completion"
+        assert "command_killed" not in types(cell)
     assert subprocess.run(["pgrep", "-f", f"{misfits} none"], capture_output=True).returncode == 1
+
+
+def test_a_program_that_does_not_end_when_asked_is_killed_and_that_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(started, "GRACE_S", 0.2)
+    deaf = "for s in (2, 15): signal.signal(s, signal.SIG_IGN)"
+    script = f"import signal, time\n{deaf}\nwhile True: time.sleep(0.001)"
+    asked = {"measurement": "loop", "adapter": "attached", "duration": "300ms", "warm_up": "100ms"}
+    command = shlex.join([sys.executable, "-c", script])
+    cell = cell_from(settle(asked | {"command": command}), "cell", {})
+    record = run_cell(cell, tmp_path / "cell", Stop(), lambda _: None)
+    assert record.status == "complete", record.error
+    [doubt] = [one for one in record.warnings if one.type == "command_killed"]
+    assert doubt.message.startswith(command)

@@ -23,7 +23,7 @@ from rtmeter.measure.programs.attaching import Attached
 from rtmeter.measure.programs.following import Following, Written
 from rtmeter.measure.programs.meeting import Meeting, Started, started_program
 from rtmeter.measure.programs.program import Program, chosen, program_of, threads_of
-from rtmeter.measure.programs.started import trusted_words, words_of
+from rtmeter.measure.programs.started import killed_doubt, trusted_words, words_of
 from rtmeter.measure.source import Ran
 from rtmeter.measure.source.record import Gathered, recorded
 from rtmeter.measure.source.their_clock import by_the_clock_of
@@ -101,8 +101,8 @@ class ByAttaching:
             self._root = standing.root
             self._look()
             shift_ns, doubt = uptime_shift_ns(self._root), clock_doubt(self._root)
+        started: Started | None = None
         with ExitStack() as stack:
-            started: Started | None = None
             heed = standing.check
             if "command" in self._asked:
                 given = self._asked["command"], self._cell.config, folder, standing.launchers.client(None)
@@ -121,6 +121,7 @@ class ByAttaching:
                 doubts = Meeting(self._asked, self._root, stop, both, started).wait(program, [task])
         self._shift_ns = shift_ns
         doubts += [doubt] if doubt else []
+        doubts += [killed_doubt(self._asked["command"])] if started is not None and started.was_killed else []
         return self.measured(attached, program, task, folder, doubts, stop, following.written)
 
     @property
@@ -149,7 +150,7 @@ class ByAttaching:
         self._loop = measured_loop(attached, program, task, self._cell, folder, written)
         if error := self._loop.error:
             return Outcome("failed", error, tuple(doubts))
-        ended = any(doubt.type != "target_clock_off" for doubt in doubts)
+        ended = any(doubt.type.startswith("program_") for doubt in doubts)
         return Outcome("interrupted" if stop.asked or ended else "complete", None, tuple(doubts))
 
     def record(self, outcome: Outcome, folder: Path, ran: Ran) -> CellRecord:

@@ -17,6 +17,7 @@ from rtmeter.errors import RtmeterError
 from rtmeter.host.ending import STARTED, kill_group, reap
 from rtmeter.host.root import Root
 from rtmeter.host.trust import require_trusted
+from rtmeter.model import Doubt
 from rtmeter.results import store
 from rtmeter.values import format_cpus
 
@@ -38,6 +39,8 @@ class StartedProgram:
             policy = [f"--{scheduling['policy']}", str(scheduling["priority"])]
             before += [find_program("chrt", "scheduling"), *policy]
         self._command, self._folder, self._through = [*before, *self._words], folder, len(before)
+        self.was_killed = False
+        """Once the block is left: it did not end when it was asked to."""
 
     def __enter__(self) -> Self:
         with (self._folder / store.STDERR).open("wb") as said:
@@ -68,6 +71,7 @@ class StartedProgram:
                     with suppress(subprocess.TimeoutExpired):
                         self._process.wait(GRACE_S)
         finally:
+            self.was_killed = self._process.poll() is None
             kill_group(self._process.pid)
             reap(self._process)
             STARTED.remove(self._process.pid)
@@ -89,6 +93,12 @@ class StartedProgram:
         if self._process.poll() is not None:
             said = (self._folder / store.STDERR).read_text(errors="replace")
             raise ended_error(self._words, self._process.returncode, said)
+
+
+def killed_doubt(command: str) -> Doubt:
+    """That it had to be killed: whoever measures a robot's program wants to know that it did not end."""
+    message = f"{command} did not end when asked (SIGINT, then SIGTERM, {GRACE_S} s each), and was killed"
+    return Doubt("command_killed", message, "what it ends orderly by itself (motors, files) it did not end")
 
 
 def ended_error(words: Sequence[str], code: int, said: str) -> RtmeterError:

@@ -53,6 +53,8 @@ class StartedThere:
         self._before = ["sh", "-c", _BECOME, "sh", *before]
         self.pid = 0
         """Of the program there: what starts it becomes it."""
+        self.was_killed = False
+        """As of StartedProgram."""
 
     def __enter__(self) -> Self:
         script = _THERE.format(command=join([*self._before, *self._words]))
@@ -94,6 +96,7 @@ class StartedThere:
                     with suppress(subprocess.TimeoutExpired):
                         self._process.wait(GRACE_S)
         finally:
+            self.was_killed = self._process.poll() is None
             self._end()
 
     @property
