@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 
 def imported_of(code: str, packages: str) -> str:
-    """Which of the packages a new interpreter has imported after running the code."""
+    """Which of the packages a new interpreter has imported after running the code; pandas is there."""
     look = f"import sys; {code}; print(sorted(set({packages.split()}) & set(sys.modules)), file=sys.stderr)"
-    return subprocess.run([sys.executable, "-c", look], capture_output=True, text=True, check=True).stderr
+    with_pandas = os.environ | {"PYTHONPATH": str(Path(__file__).parents[2] / "src")}
+    command = [sys.executable, "-c", look]
+    return subprocess.run(command, env=with_pandas, capture_output=True, text=True, check=True).stderr
 
 
 def test_help_imports_nothing_heavy() -> None:
@@ -28,7 +31,13 @@ def test_a_whole_measurement_imports_no_more(tmp_path: Path) -> None:
     needless = "duckdb jinja2 pandas scipy.fft scipy.optimize scipy.special scipy.stats vl_convert "
     needless += "deltalake ibis pyspark"
     cell = tmp_path / "cell"
-    asked = ["measure", "wakeup", "--adapter=null", "--samples=20", "--warm-up=0", f"--out={cell}"]
+    asked = ["measure", "wakeup", "--adapter=null", "--samples=20", "--warm-up=5ms", f"--out={cell}"]
     printed = imported_of(f"from rtmeter import cli; cli.invoke({asked})", needless)
     assert printed.splitlines()[-1] == "[]"
     assert (cell / "samples.parquet").is_file()
+    page = tmp_path / "page.html"
+    printed = imported_of(
+        f"from rtmeter import cli; cli.invoke(['report', '{cell}', '-o', '{page}'])", "pandas"
+    )
+    assert printed.splitlines()[-1] == "[]"
+    assert page.is_file()

@@ -63,7 +63,8 @@ def rows_there(
         wanted.append(f"{when} BETWEEN {_literal(min(known))} AND {_literal(max(known))}")
     query = f"SELECT {', '.join(columns)} FROM here WHERE {' OR '.join(wanted) or 'false'}"
     with archive.telling():  # Arrow's own reader has threads that outlive Python, which then aborts at times
-        found = pa.table(QueryBuilder().register("here", table).execute(query))
+        answer = QueryBuilder().register("here", table).execute(query)
+        found = pa.RecordBatchReader.from_stream(answer).read_all()  # pa.table() would import pandas
     return list(found.to_pylist())
 
 

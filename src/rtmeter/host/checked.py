@@ -11,8 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import google_crc32c
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 
 from rtmeter.host.files import open_file
 
@@ -36,12 +38,24 @@ def opened(source: Path | pa.BufferReader, metadata: pq.FileMetaData | None = No
     return pq.ParquetFile(source, metadata=metadata, page_checksum_verification=True)
 
 
-def read(path: Path, columns: Sequence[str] | None = None, filters: Any = None) -> pa.Table:
-    """A whole file, or these columns of the rows that the filter lets through."""
-    names = None if columns is None else list(columns)
+def read(path: Path) -> pa.Table:
+    """A whole file."""
+    with opened(path) as file:
+        return file.read()
+
+
+def read_where(path: Path, columns: Sequence[str], chosen: Any) -> pa.Table:
+    """These columns of the rows that a filter lets through. It imports pandas, where that is installed."""
     return pq.read_table(
-        path, columns=names, filters=filters, partitioning=None, page_checksum_verification=True
+        path, columns=list(columns), filters=chosen, partitioning=None, page_checksum_verification=True
     )
+
+
+def numbers(column: pa.Array | pa.ChunkedArray) -> NDArray[Any]:
+    """A column of numbers, shape (rows,), not to be written to; NaN where one is missing."""
+    whole = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    # to_numpy() would import pandas, which takes longer than most commands
+    return whole.to_numpy(zero_copy_only=False) if whole.null_count else np.from_dlpack(whole)
 
 
 def crc32c_of(file: Path) -> int:

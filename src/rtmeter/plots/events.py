@@ -58,20 +58,20 @@ def _monitored(cell: CellEntry, time: TimeAxis) -> Iterator[PlottedEvent]:
         raise RtmeterError(message, where=str(file), remedy=remedy) from None
     if origin_ns is None or "at_ns" not in rows.column_names:
         return
-    at_s = (rows.column("at_ns").to_numpy() - origin_ns) / 1e9
+    at_s = (checked.numbers(rows.column("at_ns")) - origin_ns) / 1e9
     for column, what in _STRAIN.items():
         if column in rows.column_names:
-            workers = rows.column(column).to_numpy()
+            workers = checked.numbers(rows.column(column))
             for place in np.flatnonzero(np.diff(workers)) + 1:
                 yield PlottedEvent(float(at_s[place]), f"{what}: {workers[place - 1]} to {workers[place]}")
     for column, what in _THROTTLED.items():
         if {column, "interval_ns"} <= set(rows.column_names):
-            begins_s = at_s - rows.column("interval_ns").to_numpy() / 1e9
-            times = rows.column(column).to_numpy()
+            begins_s = at_s - checked.numbers(rows.column("interval_ns")) / 1e9
+            times = checked.numbers(rows.column(column))
             yield from _spans(what, np.maximum(begins_s, 0), at_s, times, time.end_s / _SPANS)
     for column in rows.column_names:
         if column.endswith("_steal"):
-            stolen = rows.column(column).to_numpy()
+            stolen = checked.numbers(rows.column(column))
             worst = int(stolen.argmax()) if len(stolen) else 0
             if len(stolen) and stolen[worst] > _STOLEN:
                 yield PlottedEvent(

@@ -96,7 +96,7 @@ def _whole(name: str, column: pa.ChunkedArray) -> Ints:
     not be known there is none, which is ABSENT. Raises ValueError."""
     if column.null_count and name not in _NULLABLE:
         raise ValueError(f"{name} has rows without a value")
-    values: Ints = column.fill_null(ABSENT).to_numpy()
+    values: Ints = checked.numbers(column.fill_null(ABSENT))
     if not name.endswith("_ns") and (values.min(initial=0) < 0 or sum(values.tolist()) > _MOST):
         raise ValueError(f"{name} is no count in each row")
     return values

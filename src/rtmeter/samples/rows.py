@@ -84,7 +84,7 @@ class Samples:
         """A column's values in the rows with those k (ascending, shape (n,)), ABSENT where there is none."""
         with _reading(self._path):
             chosen = pc.field("k").isin(k.tolist())  # in Arrow's memory: results/table.py
-            rows = checked.read(self._path, ["k", column], chosen)
+            rows = checked.read_where(self._path, ["k", column], chosen)
         values = np.full(len(k), ABSENT)
         values[np.searchsorted(k, _int64s(rows.column("k")))] = _int64s(rows.column(column))
         return values
@@ -188,18 +188,17 @@ def _whole(column: pa.ChunkedArray) -> pa.Array:
     return column.chunk(0) if column.num_chunks == 1 else pa.concat_arrays(column.unify_dictionaries().chunks)
 
 
-def _int64s(array: pa.Array | pa.ChunkedArray) -> Ints:
-    if isinstance(array, pa.ChunkedArray):
-        array = array.combine_chunks()
-    if array.null_count:
-        array = array.fill_null(ABSENT)
-    return np.from_dlpack(array).astype(np.int64, copy=False)  # to_numpy() would import pandas
+def _int64s(column: pa.Array | pa.ChunkedArray) -> Ints:
+    filled = column.fill_null(ABSENT) if column.null_count else column
+    return checked.numbers(filled).astype(np.int64, copy=False)
 
 
 def _statuses(names: pa.Array, warm_up: pa.Array) -> Ints:
     if not isinstance(names, pa.DictionaryArray):
         names = names.dictionary_encode()
+    if names.null_count or warm_up.null_count:
+        raise ValueError("a row has no status")
     codes = np.array([STATUS_NAMES.index(name) for name in names.dictionary.to_pylist()], dtype=np.int64)
-    statuses: Ints = codes[names.indices.to_numpy(zero_copy_only=False)]
-    flags = warm_up.to_numpy(zero_copy_only=False)
-    return statuses | flags * np.int64(WARM_UP_FLAG) if flags.any() else statuses
+    statuses: Ints = codes[_int64s(names.indices)]
+    flags = _int64s(warm_up.cast(pa.int8()))
+    return statuses | flags * WARM_UP_FLAG if flags.any() else statuses

@@ -19,7 +19,7 @@ def by_the_clock_of(record: CellRecord, monitor: Path, shift_ns: int) -> None:
         return
     shift_ns += anchors["monotonic_ns"] - anchors["boottime_ns"]
     rows = checked.read(monitor)
-    at = pa.array(rows.column("at_ns").to_numpy() + shift_ns)
+    at = pa.array(checked.numbers(rows.column("at_ns")) + shift_ns)
     place = rows.column_names.index("at_ns")
     with whole_file(monitor, "--out") as file:
         checked.write(rows.set_column(place, rows.schema.field(place), at), file)
