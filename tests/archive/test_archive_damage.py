@@ -270,7 +270,7 @@ def test_nothing_but_the_tables_is_read_and_nothing_is_written(
 
 
 def test_csv_has_lists_and_maps_as_json(place: Path, capfd: pytest.CaptureFixture[str]) -> None:
-    for query in ("SELECT * FROM cells", "SELECT * FROM distributions"):
+    for query in ("SELECT * FROM cells ORDER BY cell", "SELECT * FROM distributions ORDER BY cell"):
         assert cli.invoke(["archive", "sql", query, str(place), "--csv"]) == 0
         assert cli.invoke(["archive", "sql", query, str(place), "-o", str(place.parent / "out.csv")]) == 0
         written = (place.parent / "out.csv").read_text()
