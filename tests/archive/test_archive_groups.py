@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import re
 import shutil
 from datetime import timedelta
 from pathlib import Path
@@ -170,6 +171,15 @@ def test_a_lost_release_is_the_maximum_of_the_rig_that_lost_it(
     assert cli.invoke(["archive", "merge", made.url]) == 0
     out = capsys.readouterr().out
     assert "lost" in out and "rig-1" in out and "rig-0" not in out
+    add_rows(made, {"also": rows(5, [1, 7], max_at_k=1)})  # of the rig that lost one before
+    assert cli.invoke(["archive", "ls", made.url, "--json"]) == 0
+    found = {
+        row["rig"]: (row["max_ns"], row["losing"]) for row in json.loads(capsys.readouterr().out)["rows"]
+    }
+    assert found == {"rig-0": (10**9, 0), "rig-1": (7, 1)}
+    assert cli.invoke(["site", "--archive", made.url, "-o", str(tmp_path / "site")]) == 0
+    cells = re.findall(r'<td class="number">([^<]*)</td></tr>', (tmp_path / "site/index.html").read_text())
+    assert sorted(cells[:2]) == ["1000000.0", "lost"]
 
 
 ODD = [("miss_ratio", value, str(value)) for value in (1e-05, 0.0001, 1e16, 1 / 3)]
