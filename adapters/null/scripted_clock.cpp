@@ -4,11 +4,12 @@
 
 namespace rtmeter::null {
 
-void ScriptedClock::sleep_to_release_ns(std::int64_t release_ns) noexcept {
+std::int64_t ScriptedClock::reach_ns(std::int64_t release_ns) noexcept {
   const std::int64_t since = release_ns - kFirstReleaseNs;
   const std::int64_t delay =
       delay_of_ && since >= 0 && since % period_ns_ == 0 ? delay_of_(since / period_ns_) : 0;
   run_until(std::max(release_ns + delay, now_ns_));
+  return now_ns_;
 }
 
 void ScriptedClock::schedule(std::int64_t at_ns, std::function<void()> event) {

@@ -18,8 +18,8 @@ class ScriptedClock final : public Clock {
   std::int64_t now_ns() noexcept override { return now_ns_; }
   // Runs the events due until then.
   void sleep_until_ns(std::int64_t at_ns) noexcept override { run_until(at_ns); }
-  // As sleep_until_ns; ends at max(release_ns + delay, now), delay by set_delay().
-  void sleep_to_release_ns(std::int64_t release_ns) noexcept override;
+  // Runs the events due until max(release_ns + delay, now), delay by set_delay(), and returns that.
+  std::int64_t reach_ns(std::int64_t release_ns) noexcept override;
   bool scripted() const noexcept override { return true; }
   std::int64_t first_release_ns(std::int64_t period_ns) noexcept override {
     period_ns_ = period_ns;

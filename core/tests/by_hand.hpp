@@ -28,6 +28,10 @@ class HandClock final : public Clock {
     at_ns = std::max(at_ns, until_ns) + (late_ns.count(until_ns) != 0 ? late_ns[until_ns] : 0);
     if (on_sleep) on_sleep();
   }
+  std::int64_t reach_ns(std::int64_t release_ns) noexcept override {
+    if (is_scripted_ || at_ns < release_ns) sleep_until_ns(release_ns);
+    return at_ns;
+  }
   bool scripted() const noexcept override { return is_scripted_; }
   std::int64_t first_release_ns(std::int64_t period_ns) noexcept override { return at_ns + period_ns; }
 

@@ -254,6 +254,9 @@ class FastClock final : public rtmeter::Clock {
  public:
   std::int64_t now_ns() noexcept override { return machine_.now_ns() * kTimes; }
   void sleep_until_ns(std::int64_t at_ns) noexcept override { machine_.sleep_until_ns(at_ns / kTimes); }
+  std::int64_t reach_ns(std::int64_t release_ns) noexcept override {
+    return machine_.reach_ns(release_ns / kTimes) * kTimes;
+  }
   bool scripted() const noexcept override { return false; }
   std::int64_t first_release_ns(std::int64_t /*period_ns*/) noexcept override { return now_ns(); }
 

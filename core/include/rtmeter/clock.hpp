@@ -18,19 +18,9 @@ class Clock {
   // Returns at or after at_ns, at once if it has passed, earlier only when the run is stopped.
   // Measured path: the one call that waits.
   virtual void sleep_until_ns(std::int64_t at_ns) noexcept = 0;
-  // Sleeps to a release if it lies ahead, makes no system call if it has passed; the time afterwards. On
-  // scripted time the script has its say about each such sleep. Measured path.
-  std::int64_t reach_ns(std::int64_t release_ns) noexcept {
-    if (scripted()) {
-      sleep_to_release_ns(release_ns);
-      return now_ns();
-    }
-    if (const std::int64_t here_ns = now_ns(); here_ns >= release_ns) return here_ns;
-    sleep_until_ns(release_ns);
-    return now_ns();
-  }
-  // Scripted time only.
-  virtual void sleep_to_release_ns(std::int64_t release_ns) noexcept { sleep_until_ns(release_ns); }
+  // Sleeps to a release if it lies ahead, makes no system call if it has passed; the time afterwards.
+  // Measured path.
+  virtual std::int64_t reach_ns(std::int64_t release_ns) noexcept = 0;
   // True if no real time passes: the producer waits for a full ring, no watchdog, nothing in parallel.
   virtual bool scripted() const noexcept = 0;
   // Release 0 of a grid that starts now.
@@ -53,6 +43,12 @@ class MonotonicClock final : public Clock {
     while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, nullptr) == EINTR &&
            !stop_.load(std::memory_order_relaxed)) {
     }
+  }
+  // In one piece, without a virtual call: what is fetched between the sleep and the stamp is in the latency.
+  std::int64_t reach_ns(std::int64_t release_ns) noexcept override {
+    if (const std::int64_t here_ns = now_ns(); here_ns >= release_ns) return here_ns;
+    sleep_until_ns(release_ns);
+    return now_ns();
   }
   bool scripted() const noexcept override { return false; }
   std::int64_t first_release_ns(std::int64_t period_ns) noexcept override {
