@@ -25,7 +25,7 @@ from pathlib import Path
 from common import machine_line, save
 from rtmeter.measure.probe.probes import find_probes
 from vs_ddsperf import ENVIRONMENT, SAMPLE_BYTES
-from vs_direct import MIDDLEWARES, daemon, program_of
+from vs_direct import MIDDLEWARES, adapter_of, daemon, program_of, receive_of
 
 PERIOD_NS = 10_000_000
 SHORT, LONG = 100, 500
@@ -136,7 +136,7 @@ def cyclictest(n: int, _: Path) -> Command:
 
 
 def of_adapter(adapter: str, environment: Mapping[str, str], **options: str) -> Program:
-    """rtmeter's round trip over the adapter, received by spin."""
+    """rtmeter's round trip over the adapter, received as the direct program does."""
     probe = str(find_probes()[adapter])
 
     def server(folder: Path) -> Command:
@@ -145,7 +145,8 @@ def of_adapter(adapter: str, environment: Mapping[str, str], **options: str) -> 
     def client(n: int, folder: Path) -> Command:
         endpoint = (folder / "endpoint").read_text()
         asked = options | ({"endpoint": endpoint} if endpoint else {})
-        config = probe_config(folder, "roundtrip", role="client", samples=n, options=asked, receive="spin")
+        more = {"samples": n, "options": asked, "receive": receive_of(adapter)}
+        config = probe_config(folder, "roundtrip", role="client", **more)
         return [probe, "--config", config]
 
     return Program("rtmeter", client, server, environment)
@@ -217,7 +218,7 @@ def main() -> None:
             print(f"{what}: left out, its direct program is not built here")
         else:
             with daemon(what) as environment:
-                ours = of_adapter(what, environment, **MIDDLEWARES[what])
+                ours = of_adapter(adapter_of(what), environment, **MIDDLEWARES[what])
                 found[what] = beside(f"round trip, {what}", ours, direct(what, environment))
     print(
         f"\nwritten to {save('counts', {'period_ns': PERIOD_NS, 'releases': [SHORT, LONG], 'found': found})}"

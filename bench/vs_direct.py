@@ -4,7 +4,8 @@ interleaved pairs: same payload, rate, QoS, transport, policy and CPUs; both loc
 None of these middlewares' packages ships a latency test: Debian's iceoryx and Fast DDS have none, and the
 tools of ROS 1 and ROS 2 time no round trip. iox-roudi and rosmaster are started once, for both. What is not
 built is left out, and said: ros2 needs a ROS 2 that is sourced, zenoh a build with RTMETER_ZENOH,
-iceoryx2 one with RTMETER_ICEORYX2.
+iceoryx2 one with RTMETER_ICEORYX2, ecal one that finds eCAL. eCAL's own latency tool times one way, by the
+clock of the day.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from round_trips import BOUNDS, add_options, of_rtmeter, per_run, per_second, se
 from rtmeter.measure.probe.probes import find_probes
 
 MIDDLEWARES: dict[str, dict[str, str]] = {
+    "ecal": {"transport": "shm"},
+    "ecal-udp": {"transport": "udp"},
     "fastdds": {"transport": "udp"},
     "fastdds3": {"transport": "udp"},
     "iceoryx": {},
@@ -35,12 +38,23 @@ MIDDLEWARES: dict[str, dict[str, str]] = {
     "ros2": {"executor": "single_threaded"},
     "zenoh": {"transport": "tcp", "via": "peer"},
 }
+"""The adapter, and after a dash a variant of it; its options, which the direct program has as DIRECT_KEY."""
+
+
+def adapter_of(middleware: str) -> str:
+    return middleware.partition("-")[0]
+
+
+def receive_of(middleware: str) -> str:
+    """A thread of its own that waits, or where there is none to be had the middleware's."""
+    return "listener" if adapter_of(middleware) == "ecal" else "spin"
 
 
 @contextmanager
 def daemon(middleware: str) -> Iterator[dict[str, str]]:
     """The environment with the daemon that the middleware needs, running."""
-    environment = dict(os.environ)
+    options = {f"DIRECT_{key.upper()}": value for key, value in MIDDLEWARES[middleware].items()}
+    environment = dict(os.environ) | options
     if middleware == "iceoryx":
         command = ["iox-roudi", "--log-level", "error"]
     elif middleware == "ros1":
@@ -63,9 +77,10 @@ def daemon(middleware: str) -> Iterator[dict[str, str]]:
 
 def program_of(middleware: str) -> Path:
     """The direct program, which lies in the build that the adapter's probe is of."""
-    probe = find_probes().get(middleware)
+    adapter = adapter_of(middleware)
+    probe = find_probes().get(adapter)
     build = probe.parents[2] if probe else ROOT / "build" / "release"
-    return build / "bench" / f"rtmeter-direct-{middleware}"
+    return build / "bench" / f"rtmeter-direct-{adapter}"
 
 
 def of_direct(args: argparse.Namespace, middleware: str, environment: dict[str, str]) -> Figures:
@@ -87,17 +102,18 @@ def of_direct(args: argparse.Namespace, middleware: str, environment: dict[str, 
 
 
 def beside(middleware: str, args: argparse.Namespace) -> None:
-    options = MIDDLEWARES[middleware]
+    options, receive = MIDDLEWARES[middleware], receive_of(middleware)
+    more = ("--lock-memory", "--receive", receive)
     with daemon(middleware) as environment:
         compare(
             f"vs_direct_{middleware}",
             args,
             BOUNDS,
-            lambda: of_rtmeter(args, middleware, environment, options, "--lock-memory", "--receive", "spin"),
+            lambda: of_rtmeter(args, adapter_of(middleware), environment, options, *more),
             lambda: of_direct(args, middleware, environment),
             their_name="direct program",
             what=f"{middleware} round trip",
-            settings=", ".join((*options.values(), "receive spin", settings(args))),
+            settings=", ".join((*options.values(), f"receive {receive}", settings(args))),
         )
 
 
