@@ -1,19 +1,24 @@
 // ecal: eCAL 6 by its C++ interface, over shared memory or UDP. A topic's name holds the session's. Messages
 // are called back on eCAL's own threads: its subscribers know no other way.
 #include <ecal/ecal.h>
+#include <sys/statvfs.h>
 
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <cstring>
 #include <deque>
+#include <functional>
+#include <iostream>
 #include <memory>
 #include <mutex>
 #include <set>
+#include <sstream>
 #include <string>
 #include <thread>
 #include <vector>
 
+#include "../common/receive_buffer.hpp"
 #include "../common/session.hpp"
 #include "rtmeter/adapter.hpp"
 
@@ -27,6 +32,30 @@ struct Options : rtmeter::OptionSet {
   rtmeter::Flag zero_copy{*this, "zero_copy",
                           "by shm: a message is written and read where it lies, which is locked meanwhile"};
 };
+
+// What eCAL says after these words, to the end of the line; empty: it does not.
+std::string after(const std::string& said, const std::string& words) {
+  const std::size_t begin = said.find(words);
+  if (begin == std::string::npos) return "";
+  const std::size_t from = begin + words.size();
+  return said.substr(from, said.find('\n', from) - from);
+}
+
+// Of a settings file that it cannot read eCAL leaves out what comes from the wrong section on; it says so on
+// standard output only.
+eCAL::Configuration settings() {
+  std::ostringstream heard;
+  std::streambuf* const out = std::cout.rdbuf(heard.rdbuf());
+  eCAL::Configuration found = eCAL::Init::Configuration();
+  std::cout.rdbuf(out);
+  const std::string said = heard.str();
+  std::cout << said << std::flush;
+  const std::string error = after(said, "Error: ");
+  if (!error.empty())
+    throw SetupError("ecal.yaml", after(said, "Interpreted path: "), "eCAL cannot read it: " + error,
+                     "correct it, or name the folder of another one in ECAL_DATA");
+  return found;
+}
 
 // A message as eCAL has it written where it goes: the sequence number, then the payload.
 class Frame final : public eCAL::CPayloadWriter {
@@ -51,22 +80,10 @@ rtm_message unframed(const void* buffer, std::size_t size) {
   return m;
 }
 
-// Of a discovery: ends of other processes that one is connected with, told at each change.
+// Of a discovery: who is told how many ends of other processes one is connected with.
 struct Watcher {
   rtm_on_match on_match = nullptr;
   void* user = nullptr;
-
-  template <typename Event, typename Data>
-  auto of(rtm_end end) const {
-    return [watcher = *this, end, others = std::set<eCAL::EntityIdT>()](const eCAL::STopicId& other,
-                                                                        const Data& data) mutable {
-      const auto& id = other.topic_id;
-      if (watcher.on_match == nullptr || id.process_id == eCAL::Process::GetProcessID()) return;
-      if (data.event_type == Event::connected) others.insert(id.entity_id);
-      if (data.event_type == Event::disconnected) others.erase(id.entity_id);
-      watcher.on_match(watcher.user, end, static_cast<std::int32_t>(others.size()));
-    };
-  }
 };
 
 struct Subscriber {
@@ -100,7 +117,7 @@ class Ecal final : public rtmeter::Adapter {
     Options().describe(sink);
   }
 
-  explicit Ecal(const rtm_run& run) : run_(run), config_(eCAL::Init::Configuration()) {
+  explicit Ecal(const rtm_run& run) : run_(run), config_(settings()) {
     if (run.measurement != RTM_WAKEUP) choose_layer();
     if (!eCAL::Initialize(config_, "rtmeter"))
       throw SetupError("adapter", "eCAL::Initialize", "eCAL does not start",
@@ -125,6 +142,10 @@ class Ecal final : public rtmeter::Adapter {
         .put("qos.reliability", reliable() ? "reliable" : "best_effort");
     if (shm_) describe_memory(sink);
     if (!shm_) sink.put("qos.history", "the receiving socket's buffer, dropping what is new");
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (!incompatible_.empty()) sink.put("incompatible_qos", incompatible_);
+    }
     std::string found;
     for (const Publisher& one : publishers_)
       found += ", " + std::to_string(one.end->GetSubscriberCount()) + " subscribers of " + one.topic;
@@ -132,17 +153,19 @@ class Ecal final : public rtmeter::Adapter {
       found += ", " + std::to_string(one.end->GetPublisherCount()) + " publishers of " + one.topic;
     if (found.empty()) return;
     const bool local = config_.communication_mode == eCAL::eCommunicationMode::local;
-    sink.put_chosen("discovery", std::string("eCAL's registration, ") +
-                                     (local ? "this host" : "the network") + ": found" + found.substr(1));
+    const std::string where = std::string(shm_ ? "shm" : "udp") + (local ? ", this host" : ", the network");
+    const std::string doubt = shm_ ? "" : rtmeter_common::too_large_to_receive(run_.payload_bytes);
+    sink.put_chosen("discovery", "eCAL's registration, " + where + ": found" + found.substr(1) + doubt);
   }
 
   void watch(void* /*node*/, rtm_on_match on_match, void* user) override { watcher_ = {on_match, user}; }
 
   void* create_publisher(void* /*node*/, const std::string& topic) override {
     const std::string name = rtmeter_common::topic_name(run_, topic);
-    const auto on_event = watcher_.of<eCAL::ePublisherEvent, eCAL::SPubEventCallbackData>(RTM_PUBLISHER);
-    publishers_.push_back({name, std::make_unique<eCAL::CPublisher>(name, eCAL::SDataTypeInformation(),
-                                                                    on_event, config_.publisher)});
+    const auto on_event = when_met<eCAL::ePublisherEvent>(RTM_PUBLISHER, "publisher of " + topic,
+                                                          &eCAL::SPubEventCallbackData::subscriber_datatype);
+    publishers_.push_back(
+        {name, std::make_unique<eCAL::CPublisher>(name, type(), on_event, config_.publisher)});
     return &publishers_.back();
   }
 
@@ -152,9 +175,10 @@ class Ecal final : public rtmeter::Adapter {
     subscriber.topic = rtmeter_common::topic_name(run_, topic);
     subscriber.on_message = on_message;
     subscriber.user = user;
-    const auto on_event = watcher_.of<eCAL::eSubscriberEvent, eCAL::SSubEventCallbackData>(RTM_SUBSCRIBER);
-    subscriber.end = std::make_unique<eCAL::CSubscriber>(subscriber.topic, eCAL::SDataTypeInformation(),
-                                                         on_event, config_.subscriber);
+    const auto on_event = when_met<eCAL::eSubscriberEvent>(RTM_SUBSCRIBER, "subscriber of " + topic,
+                                                           &eCAL::SSubEventCallbackData::publisher_datatype);
+    subscriber.end =
+        std::make_unique<eCAL::CSubscriber>(subscriber.topic, type(), on_event, config_.subscriber);
     subscriber.end->SetReceiveCallback([this, &subscriber](const eCAL::STopicId& /*publisher*/,
                                                            const eCAL::SDataTypeInformation& /*type*/,
                                                            const eCAL::SReceiveCallbackData& data) {
@@ -209,6 +233,28 @@ class Ecal final : public rtmeter::Adapter {
 
   bool reliable() const { return run_.reliability == RTM_RELIABLE; }
 
+  // By which layer a message comes is part of its type: ends of different layers count as connected, and hear
+  // nothing of each other.
+  eCAL::SDataTypeInformation type() const { return {"rtmeter message", shm_ ? "shm" : "udp", ""}; }
+
+  // Ends of other processes that one is connected with, told at each change.
+  template <typename Event, typename Data>
+  std::function<void(const eCAL::STopicId&, const Data&)> when_met(
+      rtm_end end, const std::string& name, eCAL::SDataTypeInformation Data::* its_type) {
+    return [this, watcher = watcher_, end, name, its_type, others = std::set<eCAL::EntityIdT>()](
+               const eCAL::STopicId& other, const Data& data) mutable {
+      const auto& id = other.topic_id;
+      if (data.event_type == Event::connected && data.*its_type != type()) {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        incompatible_ = "transport (" + name + ")";
+      }
+      if (watcher.on_match == nullptr || id.process_id == eCAL::Process::GetProcessID()) return;
+      if (data.event_type == Event::connected) others.insert(id.entity_id);
+      if (data.event_type == Event::disconnected) others.erase(id.entity_id);
+      watcher.on_match(watcher.user, end, static_cast<std::int32_t>(others.size()));
+    };
+  }
+
   // What ecal.yaml says of a layer holds as far as the run says nothing else.
   void choose_layer() {
     const Options options;
@@ -237,6 +283,19 @@ class Ecal final : public rtmeter::Adapter {
     if (reliable() && memory.acknowledge_timeout_ms == 0) memory.acknowledge_timeout_ms = 100;
     // A message for which a file is too small has it made anew, and all told of it.
     memory.memfile_min_size_bytes += run_.payload_bytes;
+    find_room(std::uint64_t{memory.memfile_buffer_count} * memory.memfile_min_size_bytes);
+  }
+  // eCAL takes memory for its files when it first writes to them; where there is none a signal ends it.
+  void find_room(std::uint64_t bytes_of_an_end) const {
+    struct statvfs there{};
+    if (statvfs("/dev/shm", &there) != 0) return;
+    const std::uint64_t room = std::uint64_t{there.f_bavail} * there.f_frsize;
+    if (2 * bytes_of_an_end <= room) return;
+    throw SetupError("payload_bytes", std::to_string(run_.payload_bytes),
+                     "/dev/shm has room for " + std::to_string(room) +
+                         " bytes, the files of both ends take " + std::to_string(2 * bytes_of_an_end),
+                     "make room there (mount -o remount,size=1G /dev/shm), or choose a smaller payload or "
+                     "history depth");
   }
   // eCAL's files of messages have no limit of their own, but each has a thread at whoever reads it.
   static unsigned files_for(std::uint32_t depth) {
@@ -293,7 +352,8 @@ class Ecal final : public rtmeter::Adapter {
   eCAL::Configuration config_;
   bool shm_ = false;
   Watcher watcher_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
+  std::string incompatible_;
   std::condition_variable changed_;
   bool interrupted_ = false;
   std::vector<Queued> queue_, taken_;
