@@ -147,6 +147,7 @@ def over(adapter: str, *more: object, id: str | None = None) -> Any:
         over("fastdds", "--samples", 1, "--period", "7s", "--loss-timeout", "6s"),
         over("rcl", "--samples", 1, "--period", "7s", "--loss-timeout", "6s"),
         over("rclpy", "--samples", 1, "--period", "7s", "--loss-timeout", "6s"),
+        over("ecal", "--samples", 1, "--participants", 3, "--period", "7s", "--loss-timeout", "6s"),
         over("zenoh", "--samples", 1, "--participants", 3, "--period", "7s", "--loss-timeout", "6s"),
         over("zenoh", "--samples", 2, "--others", "present", "--period", "4s", id="zenoh, others present"),
         over("iceoryx2", "--samples", 2, "--participants", 3, "--period", "2s"),
