@@ -192,6 +192,16 @@ def format_cpus(cpus: Iterable[int]) -> str:
     return text
 
 
+def cpu_mask(cpus: Iterable[int]) -> str:
+    """CPUs as the kernel reads a mask: hexadecimal, 32 at a time."""
+    bits = sum(1 << cpu for cpu in cpus)
+    words: list[str] = []
+    while bits or not words:
+        words.append(f"{bits & 0xFFFF_FFFF:08x}")
+        bits >>= 32
+    return ",".join(reversed(words))
+
+
 def slug(text: str) -> str:
     """The text as a file name: other characters than letters, digits, ``.``, ``_`` become ``-``."""
     return re.sub(r"[^A-Za-z0-9._]+", "-", text).strip("-.")

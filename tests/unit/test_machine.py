@@ -8,7 +8,7 @@ import pytest
 from planted_machine import CLOCK, CONFIG, CPU, TUNED, PlantedMachine, task
 
 from rtmeter.host.root import Root
-from rtmeter.machine import KINDS, Finding, Intent, surroundings
+from rtmeter.machine import KINDS, Finding, Intent, kernel, surroundings
 from rtmeter.machine.reading import Machine
 from rtmeter.values import Scheduling
 
@@ -41,6 +41,8 @@ PLANTED: list[tuple[str, str, str, dict[str, str | None], Intent]] = [
     ("config_prove_locking", "high", "CONFIG_PROVE_LOCKING=y", _config(PROVE_LOCKING="y"), CYCLIC),
     ("config_cpu_freq", "high", "CONFIG_CPU_FREQ=n", _config(CPU_FREQ="n"), CYCLIC),
     ("efi_runtime", "medium", "CONFIG_EFI_DISABLE_RUNTIME=n", _config(EFI_DISABLE_RUNTIME="n"), CYCLIC),
+    ("efi_runtime", "medium", "booted without", {"/sys/firmware/efi/fw_platform_size": "64",
+     "/proc/cmdline": "nohz=off efi=noruntime efi=runtime"}, CYCLIC),
     ("no_hz", "medium", "CONFIG_NO_HZ_IDLE=y", {"/proc/cmdline": "quiet"}, CYCLIC),
     ("rt_throttling", "high", "950000 of 1000000", {"/proc/sys/kernel/sched_rt_runtime_us": "950000",
      "/proc/sys/kernel/osrelease": "6.1.0", "/boot/config-6.1.0": TUNED[CONFIG]}, CYCLIC),
@@ -95,6 +97,11 @@ PLANTED: list[tuple[str, str, str, dict[str, str | None], Intent]] = [
     ("cpuset_overlap", "medium", "/sys/fs/cgroup/cpuset/deep/er (CPU 1, 0 processes)",
      V1_GROUPS | {"/sys/fs/cgroup/cpuset/deep/er/cpuset.cpus": "1"}, CYCLIC),
     ("cpu_outside_cpuset", "fatal", "may run on CPU 0",
+     {"/sys/fs/cgroup/user.slice/cpuset.cpus.effective": "0",
+      "/sys/fs/cgroup/cpuset.cpus.effective": "0-1"}, CYCLIC),
+    ("cpu_outside_cpuset", "fatal", "may run on CPU 0",
+     V1_GROUPS | {"/sys/fs/cgroup/cpuset/robot/cpuset.cpus": "0"}, CYCLIC),
+    ("cpu_outside_cpuset", "unknown", "bound to CPU 0, and no cpuset is seen",
      {"/proc/self/status": "CapEff:\t0\nCpus_allowed_list:\t0"}, CYCLIC),
     ("irq_on_cpu", "medium", "36 eth0 (7 times)", {"/proc/irq/36/effective_affinity_list": "1"}, CYCLIC),
     ("irq_on_cpu", "medium", "9 acpi (3 times)", {"/proc/irq/9/smp_affinity_list": "0-1"}, CYCLIC),
@@ -104,6 +111,13 @@ PLANTED: list[tuple[str, str, str, dict[str, str | None], Intent]] = [
     ("ksoftirqd_priority", "medium", "1 at normal policy", task(21, "ksoftirqd/0", kernel=True), ROUNDTRIP),
     ("network_irq_priority", "medium", "irq/37-eth0 (22, fifo:50)",
      task(22, "irq/37-eth0", "fifo", 50, kernel=True, allowed="0"), ROUNDTRIP),
+    ("network_irq_priority", "medium", "irq/137-mlx5_co (22, fifo:50)",
+     task(22, "irq/137-mlx5_co", "fifo", 50, kernel=True, allowed="0")
+     | {"/sys/class/net/eth0/device/msi_irqs/137": "msix"}, ROUNDTRIP),
+    ("network_irq_priority", "medium", "irq/137-enp0s31 (22, fifo:50)",
+     task(22, "irq/137-enp0s31", "fifo", 50, kernel=True, allowed="0")
+     | {"/sys/class/net/enp0s31f6/mtu": "1500", "/sys/kernel/irq/137/actions": "enp0s31f6-TxRx-0"},
+     ROUNDTRIP),
     ("transparent_hugepages", "medium", "always",
      {"/sys/kernel/mm/transparent_hugepage/enabled": "[always] madvise never"}, CYCLIC),
     ("transparent_hugepages", "info", "madvise",
@@ -112,18 +126,29 @@ PLANTED: list[tuple[str, str, str, dict[str, str | None], Intent]] = [
     ("same_page_merging", "medium", "is 1", {"/sys/kernel/mm/ksm/run": "1"}, CYCLIC),
     ("rtprio_limit", "high", "RLIMIT_RTPRIO is 50, and fifo:80", {"/proc/self/limits":
      "Max locked memory unlimited\nMax realtime priority 50"}, CYCLIC),
+    ("rtprio_limit", "high", "RLIMIT_RTPRIO is 0, and fifo:80", {
+        "/proc/self/limits": "Max locked memory unlimited\nMax realtime priority 0",
+        "/proc/self/uid_map": "0 1000 1\n1 100000 65536",  # root of a rootless container
+        "/proc/self/status": "CapEff:\t000001ffffffffff\nCpus_allowed_list:\t0-1"}, CYCLIC),
     ("memlock_limit", "medium", "RLIMIT_MEMLOCK is 65,536 bytes", {"/proc/self/limits":
      "Max locked memory 65536\nMax realtime priority 99"}, CYCLIC),
     ("tracer_on", "high", "current_tracer is function",
      {"/sys/kernel/tracing/current_tracer": "function"}, CYCLIC),
+    ("tracer_on", "high", "current_tracer is function; tracing_on is 0, and still it costs",
+     {"/sys/kernel/tracing/current_tracer": "function", "/sys/kernel/tracing/tracing_on": "0"}, CYCLIC),
     ("trace_events_on", "medium", "sched:sched_switch",
      {"/sys/kernel/tracing/set_event": "sched:sched_switch"}, CYCLIC),
+    ("trace_events_on", "medium", "sched:sched_switch; tracing_on is 0",
+     {"/sys/kernel/tracing/set_event": "sched:sched_switch", "/sys/kernel/tracing/tracing_on": "0"}, CYCLIC),
     ("ptp_clocks", "info", "/dev/ptp0 (ixgbe), /dev/ptp2 (KVM)",
      {"/sys/class/ptp/ptp0/clock_name": "ixgbe", "/sys/class/ptp/ptp2/clock_name": "KVM"}, CYCLIC),
     ("nmi_watchdog", "high", "= 1", {"/proc/sys/kernel/nmi_watchdog": "1"}, CYCLIC),
     ("soft_watchdog", "high", "= 1", {"/proc/sys/kernel/soft_watchdog": "1"}, CYCLIC),
     ("virtual_machine", "high", "(QEMU)", {"/proc/cpuinfo": "flags : fpu hypervisor",
                                            "/sys/class/dmi/id/sys_vendor": "QEMU"}, CYCLIC),
+    ("virtual_machine", "high", "Amazon EC2 m6g.large", {
+        "/sys/class/dmi/id/sys_vendor": "Amazon EC2",
+        "/sys/class/dmi/id/product_name": "m6g.large"}, CYCLIC),
     ("virtual_machine", "high", "device tree", {"/proc/device-tree/compatible": "linux,dummy-virt"}, CYCLIC),
     ("emulated_processor", "fatal", "QEMU TCG", {"/proc/cpuinfo": "model name: QEMU TCG CPU 2.5"}, CYCLIC),
     ("emulated_processor", "fatal", "the kernel is of s390x", {"/proc/sys/kernel/arch": "s390x"}, CYCLIC),
@@ -198,10 +223,58 @@ def test_what_is_planted_is_found_and_nothing_else(
     assert finding.source
 
 
+MANAGED = (
+    "(what the kernel directs itself, such as queues of a disk, refuses: boot with isolcpus=managed_irq,…)"
+)
+FIXES: list[tuple[str, str, dict[str, str | None], Intent]] = [
+    ("deep_idle_states", "measure with --cpu-dma-latency, or for cpu in 1; do for state in 2; do "
+     f"echo 1 > {CPU}/cpu$cpu/cpuidle/state$state/disable; done; done",
+     {f"{CPU}/cpu1/cpuidle/state2/disable": "0"}, CYCLIC),
+    ("workqueues_on_cpu", "echo 00000001,00000001 > /sys/devices/virtual/workqueue/cpumask",
+     {f"{CPU}/online": "0-1,32", "/sys/devices/virtual/workqueue/cpumask": "1,00000003"}, CYCLIC),
+    ("cpuset_overlap", "echo 2 > /sys/fs/cgroup/a/b/cpuset.cpus; echo 2-3 > /sys/fs/cgroup/a/cpuset.cpus; "
+     "echo 0,2-3 > /sys/fs/cgroup/only/cpuset.cpus",
+     {f"{CPU}/online": "0-3", "/sys/fs/cgroup/a/cpuset.cpus": "1-3", "/sys/fs/cgroup/a/b/cpuset.cpus": "1-2",
+      "/sys/fs/cgroup/only/cpuset.cpus": "1"}, CYCLIC),
+    ("tracer_on", "echo nop > /sys/kernel/debug/tracing/current_tracer",
+     {"/sys/kernel/tracing/current_tracer": None, "/sys/kernel/debug/tracing/current_tracer": "function"},
+     CYCLIC),
+    ("rt_group_limit", "echo $$ > /sys/fs/cgroup/cgroup.procs, and start rtmeter there",
+     _config(RT_GROUP_SCHED="y"), CYCLIC),
+    ("rt_group_limit", "echo 400000 > /sys/fs/cgroup/cpu/robot/cpu.rt_runtime_us (each group above it needs "
+     "as much)", V1_GROUPS | {"/sys/fs/cgroup/cpu/robot/cpu.rt_runtime_us": "0",
+                              "/proc/sys/kernel/sched_rt_runtime_us": "400000"}, CYCLIC),
+    ("ksoftirqd_priority", "for task in 30 31 32 33 34 35; do chrt --fifo --pid 60 $task; done",
+     {name: text for n in range(6) for name, text in task(30 + n, f"ksoftirqd/{n}", kernel=True).items()},
+     ROUNDTRIP),
+    ("irq_on_cpu", f"for irq in 36; do echo 0 > /proc/irq/$irq/smp_affinity_list; done {MANAGED}",
+     {"/proc/irq/36/effective_affinity_list": "1"}, CYCLIC),
+]  # fmt: skip
+"""(id, the whole remedy, the files that make it so, what is intended)"""
+
+
+@pytest.mark.parametrize(("name", "fix", "files", "intent"), FIXES)
+def test_the_remedy_mends_what_was_found(
+    machine: PlantedMachine, name: str, fix: str, files: dict[str, str | None], intent: Intent
+) -> None:
+    machine.plant(files)
+    assert machine.findings(intent)[name].fix == fix
+
+
+def test_without_its_build_the_real_time_kernel_is_that_of_the_processor(
+    machine: PlantedMachine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a container on an ARM board."""
+    machine.plant({CONFIG: None, **NOT_RT})
+    arm = Machine(machine.root, CYCLIC)
+    monkeypatch.setitem(vars(arm), "architecture", "aarch64")
+    fixes = {finding.id: finding.fix for finding in kernel.check(arm)}
+    assert fixes["kernel_not_preempt_rt"] == "apt install linux-image-rt-arm64"
+
+
 ZOMBIE = {name: text.replace(" S ", " Z ") for name, text in task(700, "editor", last_cpu=1).items()}
 LITTLE = {"/proc/self/limits": "Max locked memory 65536\nMax realtime priority 50"}
 MAY = "CapEff:\t{:016x}\nCpus_allowed_list:\t0-1"
-TRACING_OFF = {"/sys/kernel/tracing/tracing_on": "0"}
 JUST_RIGHT: list[tuple[str, dict[str, str | None], Intent]] = [
     ("cpu_shared", {**ZOMBIE}, CYCLIC),
     ("rtprio_limit", {"/proc/self/limits": "Max locked memory unlimited\nMax realtime priority 80"}, CYCLIC),
@@ -209,8 +282,61 @@ JUST_RIGHT: list[tuple[str, dict[str, str | None], Intent]] = [
     ("rtprio_limit", {**LITTLE, "/proc/self/status": MAY.format(1 << 23)}, CYCLIC),  # CAP_SYS_NICE
     ("memlock_limit", {**LITTLE, "/proc/self/status": MAY.format(1 << 14)}, CYCLIC),  # CAP_IPC_LOCK
     ("efi_runtime", {**_config(EFI_DISABLE_RUNTIME="n"), "/proc/cmdline": "nohz=off efi=noruntime"}, CYCLIC),
-    ("tracer_on", {**TRACING_OFF, "/sys/kernel/tracing/current_tracer": "function"}, CYCLIC),
-    ("trace_events_on", {**TRACING_OFF, "/sys/kernel/tracing/set_event": "sched:sched_switch"}, CYCLIC),
+    (
+        "efi_runtime",
+        {**_config(EFI_DISABLE_RUNTIME="n"), "/proc/cmdline": "nohz=off efi=debug,noruntime"},
+        CYCLIC,
+    ),
+    ("efi_runtime", {**_config(EFI_DISABLE_RUNTIME="n"), "/proc/cmdline": "nohz=off noefi"}, CYCLIC),
+    ("efi_runtime", {**_config(EFI_DISABLE_RUNTIME="n"), "/sys/firmware/fdt": ""}, CYCLIC),
+    (
+        "efi_runtime",
+        {
+            "/proc/sys/kernel/osrelease": "5.10.0-rt",
+            "/boot/config-5.10.0-rt": TUNED[CONFIG].replace("CONFIG_EFI_DISABLE_RUNTIME=y", ""),
+        },
+        CYCLIC,
+    ),
+    # isolcpus and taskset bind a process that may choose other CPUs all the same
+    (
+        "cpu_outside_cpuset",
+        {
+            "/proc/self/status": "CapEff:\t0\nCpus_allowed_list:\t0",
+            "/sys/fs/cgroup/cpuset.cpus.effective": "0-1",
+        },
+        CYCLIC,
+    ),
+    ("cpu_outside_cpuset", V1_GROUPS | {"/proc/self/status": "CapEff:\t0\nCpus_allowed_list:\t0"}, CYCLIC),
+    (
+        "nmi_watchdog",
+        {"/proc/sys/kernel/nmi_watchdog": "1", "/proc/sys/kernel/watchdog_cpumask": "0"},
+        CYCLIC,
+    ),
+    (
+        "soft_watchdog",
+        {"/proc/sys/kernel/soft_watchdog": "1", "/proc/sys/kernel/watchdog_cpumask": "0,2"},
+        CYCLIC,
+    ),
+    (
+        "irq_on_cpu",
+        {
+            "/proc/interrupts": "  CPU0 CPU1\n 11: 4 5 GICv3  27 Level arch_timer\n"
+            " 12: 4 5 GIC-0 30 Level arch_timer\n 13: 4 5 bcm2836-timer   1 Edge arch_timer\n"
+            "  5: 4 5 RISC-V INTC   5 Edge riscv-timer",
+            **{f"/proc/irq/{irq}/smp_affinity_list": "0-1" for irq in (5, 11, 12, 13)},
+        },
+        CYCLIC,
+    ),
+    (
+        "network_irq_priority",
+        {**task(22, "irq/37-floppy", "fifo", 50, kernel=True, allowed="0"), "/sys/class/net/lo/mtu": "65536"},
+        ROUNDTRIP,
+    ),
+    (
+        "virtual_machine",
+        {"/sys/class/dmi/id/sys_vendor": "Amazon EC2", "/sys/class/dmi/id/product_name": "m6g.metal"},
+        CYCLIC,
+    ),
 ]
 
 

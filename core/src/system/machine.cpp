@@ -66,9 +66,21 @@ std::string hypervisor_by_firmware() {
   if (board.find("dummy-virt") != std::string::npos) return "qemu";
   const std::string vendor = read_text("/sys/class/dmi/id/sys_vendor").value_or("");
   const std::string product = read_text("/sys/class/dmi/id/product_name").value_or("");
-  static constexpr std::pair<const char*, const char*> kNames[] = {
-      {"QEMU", "qemu"},          {"KVM", "kvm"}, {"VMware", "vmware"},           {"VirtualBox", "virtualbox"},
-      {"innotek", "virtualbox"}, {"Xen", "xen"}, {"Virtual Machine", "hyper-v"}, {"Google Compute", "kvm"}};
+  static constexpr std::pair<const char*, const char*> kNames[] = {{"QEMU", "qemu"},
+                                                                   {"KVM", "kvm"},
+                                                                   {"VMware", "vmware"},
+                                                                   {"VirtualBox", "virtualbox"},
+                                                                   {"innotek", "virtualbox"},
+                                                                   {"Xen", "xen"},
+                                                                   {"Virtual Machine", "hyper-v"},
+                                                                   {"Google Compute", "kvm"},
+                                                                   {"Apple Virtualization", "apple"},
+                                                                   {"Parallels", "parallels"},
+                                                                   {"BHYVE", "bhyve"},
+                                                                   {"Bochs", "bochs"},
+                                                                   {"OpenStack", "openstack"},
+                                                                   {"Amazon EC2", "amazon"}};
+  if (product.find(".metal") != std::string::npos) return "";  // Amazon lends such machines as a whole
   for (const auto& [known, name] : kNames) {
     if (vendor.find(known) != std::string::npos || product.find(known) != std::string::npos) return name;
   }

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from rtmeter.conditions.change import Change, refuse
 from rtmeter.conditions.resources import File
 from rtmeter.host.root import Root
-from rtmeter.values import format_duration, parse_duration_ns
+from rtmeter.values import cpu_mask, format_duration, parse_duration_ns
 
 _GOVERNORS = (
     "/sys/devices/system/cpu/cpufreq/policy[0-9]*/scaling_governor",
@@ -74,13 +74,3 @@ def workqueue_cpus(cpus: tuple[int, ...], root: Root) -> Iterator[Change]:
         seen = requested if root.exists(requested) else ""
         remedy = "name CPUs that are online, and not all of them isolated at boot"
         yield Change("workqueue_cpus", File(file, "mask", seen), cpu_mask(cpus), remedy)
-
-
-def cpu_mask(cpus: tuple[int, ...]) -> str:
-    """CPUs as the kernel reads a mask: hexadecimal, 32 at a time."""
-    bits = sum(1 << cpu for cpu in cpus)
-    words: list[str] = []
-    while bits or not words:
-        words.append(f"{bits & 0xFFFF_FFFF:08x}")
-        bits >>= 32
-    return ",".join(reversed(words))

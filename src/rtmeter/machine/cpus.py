@@ -40,7 +40,6 @@ IDLE_STATES = Kind(
     "medium",
     "waking from a deep idle state takes the time that the state gives as its latency",
     f"{KERNEL_CONFIGURATION}, CONFIG_CPU_IDLE",
-    "measure with --cpu-dma-latency, or boot with processor.max_cstate=1",
 )
 SMT = Kind(
     "smt_sibling",
@@ -139,6 +138,7 @@ def _governors(machine: Machine) -> Iterator[Finding]:
 
 def _idle_states(machine: Machine) -> Iterator[Finding]:
     deep: dict[str, list[int]] = {}
+    numbers: set[str] = set()
     states = 0
     for cpu in machine.cpus:
         for name in machine.root.glob(f"{_CPU}/cpu{cpu}/cpuidle/state*/latency"):
@@ -147,8 +147,14 @@ def _idle_states(machine: Machine) -> Iterator[Finding]:
             latency_us = machine.number(name) or 0
             if latency_us > DEEP_US and machine.text(f"{folder}/disable") != "1":
                 deep.setdefault(f"{machine.text(f'{folder}/name')} ({latency_us} us)", []).append(cpu)
+                numbers.add(folder.rpartition("/state")[2])
     if deep:
-        yield IDLE_STATES.found("; ".join(f"{state} on CPU {_list(cpus)}" for state, cpus in deep.items()))
+        value = "; ".join(f"{state} on CPU {_list(cpus)}" for state, cpus in deep.items())
+        cpus = " ".join(map(str, sorted({cpu for some in deep.values() for cpu in some})))
+        which = " ".join(sorted(numbers))
+        command = f"echo 1 > {_CPU}/cpu$cpu/cpuidle/state$state/disable"
+        turn_off = f"for cpu in {cpus}; do for state in {which}; do {command}; done; done"
+        yield IDLE_STATES.found(value, fix=f"measure with --cpu-dma-latency, or {turn_off}")
     elif machine.cpus and not states and machine.built_with("CPU_IDLE") is not False:
         driver = machine.text(f"{_CPU}/cpuidle/current_driver")
         reason = f"no idle states are listed (driver {driver}): the firmware or a host chooses"

@@ -9,6 +9,7 @@ from rtmeter.host.cgroups import GROUP, HOUSEKEEPING, Hierarchy, find
 from rtmeter.host.threads import cpu_set
 from rtmeter.machine.finding import KERNEL_PARAMETERS, Finding, Grade, Kind
 from rtmeter.machine.reading import Machine
+from rtmeter.values import format_cpus
 
 OVERLAP = Kind(
     "cpuset_overlap",
@@ -45,13 +46,34 @@ def check(machine: Machine) -> Iterator[Finding]:
     if machine.intent.cpus is None:
         return
     wanted = frozenset(machine.intent.cpus)
-    status = machine.text("/proc/self/status") or ""
-    allowed = [line.split()[1] for line in status.splitlines() if line.startswith("Cpus_allowed_list:")]
-    if allowed and measured is None and machine.online & wanted - cpu_set(allowed[0]):
-        cpus = ",".join(map(str, machine.cpus))
-        fix = f"taskset -c {cpus} rtmeter …, or start it in another cpuset"
-        yield OUTSIDE.found(f"this process may run on CPU {allowed[0]}", fix=fix)
+    if measured is None:
+        yield from _outside(machine, hierarchy, wanted)
     yield from _isolation(machine, wanted, measured)
+
+
+def _outside(machine: Machine, hierarchy: Hierarchy | None, wanted: frozenset[int]) -> Iterator[Finding]:
+    """A cpuset bounds which CPUs a thread may choose; those that it is bound to now (by taskset, or since
+    isolcpus keeps all off the others) do not."""
+    status = machine.text("/proc/self/status") or ""
+    bound = [line.split()[1] for line in status.splitlines() if line.startswith("Cpus_allowed_list:")]
+    allowed = _allowed(machine, hierarchy) if hierarchy else None
+    if allowed is not None and machine.online & wanted - allowed:
+        cpus = format_cpus(machine.online & wanted - allowed)
+        fix = f"start rtmeter in a cpuset that has CPU {cpus} (a container: docker run --cpuset-cpus)"
+        yield OUTSIDE.found(f"this process may run on CPU {format_cpus(allowed)}", fix=fix)
+    elif allowed is None and bound and machine.online & wanted - cpu_set(bound[0]):
+        cpus = format_cpus(machine.online & wanted)
+        yield OUTSIDE.unknown(
+            f"bound to CPU {bound[0]}, and no cpuset is seen", fix=f"taskset -c {cpus} true"
+        )
+
+
+def _allowed(machine: Machine, hierarchy: Hierarchy) -> frozenset[int] | None:
+    """The CPUs of this process's cpuset; None if no file tells them."""
+    v1 = ("cpuset.effective_cpus", "cpuset.cpus")
+    names = v1 if hierarchy.version == 1 else ("cpuset.cpus.effective",)
+    files = (f"{folder}/{name}" for folder in reversed(hierarchy.above()) for name in names)
+    return next((cpus for file in files if (cpus := cpu_set(machine.text(file)))), None)
 
 
 def _measured_group(machine: Machine, hierarchy: Hierarchy | None) -> str | None:
@@ -88,8 +110,11 @@ def _overlaps(machine: Machine, hierarchy: Hierarchy | None, measured: str | Non
         return
     named = [f"{o['cpuset']} (CPU {o['cpus']}, {o['processes']} processes)" for o in others]
     more = f" and {len(named) - _FEW} more" if len(named) > _FEW else ""
-    rest = ",".join(map(str, sorted(machine.online.difference(machine.cpus))))
-    fix = "; ".join(f"echo {rest} > {o['cpuset']}/cpuset.cpus" for o in others[:_FEW]) if rest else ""
+    deepest_first = sorted(others, key=lambda other: -other["cpuset"].count("/"))  # as version 1 asks
+    rest = {o["cpuset"]: cpu_set(o["cpus"]).difference(machine.cpus) for o in deepest_first}
+    elsewhere = machine.online.difference(machine.cpus)
+    fix = "; ".join(f"echo {format_cpus(own or elsewhere)} > {o}/cpuset.cpus" for o, own in rest.items())
+    fix = fix if elsewhere else ""
     grade: Grade = OVERLAP.grade if machine.intent.cpus else "info"
     yield OVERLAP.found(", ".join(named[:_FEW]) + more, fix=fix, grade=grade, items=tuple(others))
 

@@ -6,9 +6,10 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from rtmeter.host.threads import cpu_set
+from rtmeter.host.threads import Task, cpu_set
 from rtmeter.machine.finding import PER_CPU_KTHREADS, Finding, Kind
 from rtmeter.machine.reading import Machine
+from rtmeter.values import cpu_mask
 
 IRQ = Kind(
     "irq_on_cpu",
@@ -46,6 +47,13 @@ NETWORK_IRQ = Kind(
 KINDS = (IRQ, IRQ_BALANCER, WORKQUEUES, KSOFTIRQD, NETWORK_IRQ)
 
 _FEW = 5
+_MANAGED = (
+    " (what the kernel directs itself, such as queues of a disk, refuses: boot with isolcpus=managed_irq,…)"
+)
+_OF_EACH_CPU = re.compile(r"GIC\S*\s+(1[6-9]|2\d|3[01])\s|bcm2836-(timer|pmu)\s|RISC-V INTC\s")
+"""Chip and number of interrupts that cannot be directed elsewhere, such as a CPU's own timer: the private
+ones of ARM's controller (16 to 31) or of a Raspberry Pi's, those of a RISC-V hart."""
+
 _WORKQUEUES = "/sys/devices/virtual/workqueue/cpumask"
 
 
@@ -80,18 +88,20 @@ def _interrupts(machine: Machine, cpus: frozenset[int]) -> Iterator[Finding]:
         more = f" and {len(named) - _FEW} more" if len(named) > _FEW else ""
         numbers = " ".join(str(irq["irq"]) for irq in found)
         rest = min(machine.online - cpus, default=None)
-        fix = f"for irq in {numbers}; do echo {rest} > /proc/irq/$irq/smp_affinity_list; done"
+        fix = f"for irq in {numbers}; do echo {rest} > /proc/irq/$irq/smp_affinity_list; done{_MANAGED}"
         yield IRQ.found(", ".join(named[:_FEW]) + more, fix="" if rest is None else fix, items=tuple(found))
 
 
 def _rows(table: str, cpus: frozenset[int]) -> Iterator[tuple[int, int, str]]:
-    """(number, how often on those CPUs, device) of each interrupt that has a handler."""
+    """(number, how often on those CPUs, device) of each interrupt that has a handler, but for those that each
+    CPU has of its own."""
     heading, *rows = table.splitlines()
     columns = [int(cpu) for cpu in re.findall(r"CPU(\d+)", heading)]
     for row in rows:
         number, _, rest = row.partition(":")
         words = rest.split()
-        if number.strip().isdigit() and len(words) > len(columns):
+        chip = " ".join(words[len(columns) :])
+        if number.strip().isdigit() and len(words) > len(columns) and not _OF_EACH_CPU.match(chip):
             counts = zip(columns, words, strict=False)
             yield int(number), sum(int(count) for cpu, count in counts if cpu in cpus), words[-1]
 
@@ -104,8 +114,8 @@ def _workqueues(machine: Machine, cpus: frozenset[int]) -> Iterator[Finding]:
     bits = int(mask.replace(",", ""), 16)
     here = [cpu for cpu in sorted(cpus) if bits >> cpu & 1]
     if here:
-        rest = bits & sum(1 << cpu for cpu in machine.online - cpus)
-        fix = f"echo {rest:x} > {_WORKQUEUES}" if rest else ""
+        rest = [cpu for cpu in machine.online - cpus if bits >> cpu & 1]
+        fix = f"echo {cpu_mask(rest)} > {_WORKQUEUES}" if rest else ""
         yield WORKQUEUES.found(f"mask {mask} holds CPU {','.join(map(str, here))}", fix=fix)
 
 
@@ -116,15 +126,26 @@ def _network(machine: Machine) -> Iterator[Finding]:
         return
     normal = [task for task in machine.tasks if task.name.startswith("ksoftirqd/") and task.rank == 0]
     if normal:
-        fix = "; ".join(f"chrt --fifo --pid 60 {task.tid}" for task in normal[:_FEW])
-        yield KSOFTIRQD.found(f"{len(normal)} at normal policy", fix=fix)
-    devices = [name.rpartition("/")[2] for name in machine.root.glob("/sys/class/net/*")]
-    low = [
-        task
-        for task in threads
-        if task.rank < machine.intent.rank and any(device in task.name for device in devices)
-    ]
+        yield KSOFTIRQD.found(f"{len(normal)} at normal policy", fix=_as_fifo(60, normal))
+    low = [task for task in _of_network(machine, threads) if task.rank < machine.intent.rank]
     if low:
         named = ", ".join(f"{task.name} ({task.tid}, {task.scheduling})" for task in low[:_FEW])
-        fix = "; ".join(f"chrt --fifo --pid 90 {task.tid}" for task in low[:_FEW])
-        yield NETWORK_IRQ.found(named, fix=fix)
+        yield NETWORK_IRQ.found(named, fix=_as_fifo(90, low))
+
+
+def _of_network(machine: Machine, threads: list[Task]) -> Iterator[Task]:
+    """Those of the interrupts that sysfs says a network device has, or that are named after one; a thread's
+    own name may be cut off."""
+    devices = {name.rpartition("/")[2] for name in machine.root.glob("/sys/class/net/*")} - {"lo"}
+    theirs = machine.root.glob("/sys/class/net/*/device/msi_irqs/[0-9]*")
+    numbers = {name.rpartition("/")[2] for name in theirs}
+    for task in threads:
+        number, _, name = task.name.removeprefix("irq/").partition("-")
+        name = machine.text(f"/sys/kernel/irq/{number}/actions") or name
+        if number in numbers or any(device in name for device in devices):
+            yield task
+
+
+def _as_fifo(priority: int, tasks: list[Task]) -> str:
+    ids = " ".join(str(task.tid) for task in tasks)
+    return f"for task in {ids}; do chrt --fifo --pid {priority} $task; done"

@@ -38,6 +38,10 @@ _RT_PACKAGES = {
     "arch": "pacman -S linux-rt",
 }
 _DEBIAN_NAMES = {"X86_64": "amd64", "ARM64": "arm64", "ARM": "armmp"}
+_DEBIAN_MACHINES = {"aarch64": "arm64", "armv7l": "armmp", "armv8l": "armmp"}
+_FIRST_EFI_OPTION = (5, 19)
+"""Of CONFIG_EFI_DISABLE_RUNTIME; PREEMPT_RT before had it in any case."""
+
 _MODELS = {
     "PREEMPT_NONE": "none",
     "PREEMPT_VOLUNTARY": "voluntary",
@@ -124,15 +128,28 @@ def check(machine: Machine) -> Iterator[Finding]:
     for option, expected, kind in _OPTIONS:
         if machine.built_with(option) != (expected == "y"):
             yield kind.found(f"CONFIG_{option}={machine.config.get(option, 'n')}")
-    if (
-        machine.built_with("EFI")
-        and not machine.built_with("EFI_DISABLE_RUNTIME")
-        and "efi=noruntime" not in machine.command_line
-    ):
+    if machine.built_with("EFI") and _has_efi_runtime(machine):
         yield EFI_RUNTIME.found("CONFIG_EFI_DISABLE_RUNTIME=n, booted without efi=noruntime")
     modes = [option for option in ("NO_HZ_IDLE", "NO_HZ_FULL", "NO_HZ") if machine.built_with(option)]
     if modes and "nohz=off" not in machine.command_line:
         yield NO_HZ.found(f"CONFIG_{modes[0]}=y, booted without nohz=off")
+
+
+def _has_efi_runtime(machine: Machine) -> bool:
+    """Whether the kernel was booted by EFI (a container may hide that) and calls into it."""
+    firmware = machine.root.glob("/sys/firmware/*")
+    if firmware and "/sys/firmware/efi" not in firmware:
+        return False
+    on = not machine.built_with("EFI_DISABLE_RUNTIME")
+    if machine.is_preempt_rt and machine.kernel is not None and machine.kernel < _FIRST_EFI_OPTION:
+        on = False
+    for word in machine.command_line:
+        given = word.removeprefix("efi=").split(",") if word.startswith("efi=") else []
+        if word == "noefi" or "noruntime" in given:
+            on = False
+        elif "runtime" in given:
+            on = True
+    return on
 
 
 def _preemption(machine: Machine) -> Iterator[Finding]:
@@ -192,5 +209,6 @@ def _real_time_kernel(machine: Machine) -> str:
     facts = dict(line.split("=", 1) for line in release if "=" in line)
     names = (facts.get("ID", ""), *facts.get("ID_LIKE", "").split())
     command = next((_RT_PACKAGES[name] for name in names if name in _RT_PACKAGES), "")
-    debian = next((name for key, name in _DEBIAN_NAMES.items() if machine.built_with(key)), "amd64")
+    debian = next((name for key, name in _DEBIAN_NAMES.items() if machine.built_with(key)), None)
+    debian = debian or _DEBIAN_MACHINES.get(machine.architecture, "amd64")
     return command.format(debian=debian) or "boot a kernel built with CONFIG_PREEMPT_RT=y"

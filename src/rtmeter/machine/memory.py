@@ -50,6 +50,9 @@ _THP = "/sys/kernel/mm/transparent_hugepage/enabled"
 _KSM = "/sys/kernel/mm/ksm/run"
 _LIMITS = "/proc/self/limits"
 _CAP_IPC_LOCK, _CAP_SYS_NICE = 14, 23
+_ALL_USERS = "0 0 4294967295"
+"""The map of the first user namespace: root of another one (a rootless container) is root of none of this
+(user_namespaces(7)), whatever it reads of its capabilities."""
 
 
 def check(machine: Machine) -> Iterator[Finding]:
@@ -91,7 +94,8 @@ def _limits(machine: Machine) -> Iterator[Finding]:
         for kind in (RTPRIO, MEMLOCK):
             yield kind.unknown(machine.why_not(_LIMITS if limits is None else "/proc/self/status"))
         return
-    has = int(capabilities[1], 16)
+    within = (machine.text("/proc/self/uid_map") or _ALL_USERS).split() != _ALL_USERS.split()
+    has = 0 if within else int(capabilities[1], 16)
     priority = _limit(limits, "Max realtime priority")
     policy = machine.intent.scheduling
     if policy.policy != "other" and not has >> _CAP_SYS_NICE & 1:

@@ -70,6 +70,7 @@ KINDS = (
 
 _RUNTIME, _PERIOD = "/proc/sys/kernel/sched_rt_runtime_us", "/proc/sys/kernel/sched_rt_period_us"
 _FIRST_FAIR_SERVER = (6, 12)
+_FIRST_RT_GROUP_SWITCH = (6, 16)
 
 
 def check(machine: Machine) -> Iterator[Finding]:
@@ -142,7 +143,10 @@ def _rt_group(machine: Machine, group: Hierarchy) -> Iterator[Finding]:
         # Only a group with the controller has a cpu.max; the top one, which may all, has none.
         if machine.built_with("RT_GROUP_SCHED") and not disabled and machine.text(f"{folder}/cpu.max"):
             value = f"RT_GROUP_SCHED, and {folder} is not the top group, the only one with runtime"
-            yield RT_GROUP_LIMIT.found(value, fix="boot with rt_group_sched=0 (from Linux 6.16)")
+            fix = f"echo $$ > {group.mount}/cgroup.procs, and start rtmeter there"
+            if machine.kernel is None or machine.kernel >= _FIRST_RT_GROUP_SWITCH:
+                fix += "; for good: boot with rt_group_sched=0"
+            yield RT_GROUP_LIMIT.found(value, fix=fix)
         return
     name = f"{folder}/cpu.rt_runtime_us"
     runtime, whole = machine.number(name), machine.number(_RUNTIME)
@@ -150,5 +154,6 @@ def _rt_group(machine: Machine, group: Hierarchy) -> Iterator[Finding]:
         yield RT_GROUP_LIMIT.unknown(machine.why_not(name))
     elif runtime is not None and runtime >= 0 and runtime < (whole if whole and whole > 0 else 1):
         grade: Grade = "fatal" if runtime == 0 else "medium"
-        command = f"echo {max(whole or 0, 950_000)} > {name} (each group above it needs as much)"
+        most = whole if whole and whole > 0 else 950_000
+        command = f"echo {most} > {name} (each group above it needs as much)"
         yield RT_GROUP_LIMIT.found(f"{name.rpartition('/')[2]} = {runtime}", fix=command, grade=grade)

@@ -55,7 +55,13 @@ MOST_WAITING = {"cpu": 5.0, "memory": 1.0, "io": 10.0}
 """Per cent of the last ten seconds in which some task waited."""
 
 _DMI = ("/sys/class/dmi/id/sys_vendor", "/sys/class/dmi/id/product_name")
-_VENDORS = ("QEMU", "KVM", "VMware", "VirtualBox", "innotek", "Xen", "Virtual Machine", "Google Compute")
+_VENDORS = (
+    *("QEMU", "KVM", "VMware", "VirtualBox", "innotek", "Xen", "Virtual Machine", "Google Compute"),
+    *("Amazon EC2", "Apple Virtualization", "OpenStack", "Parallels", "BHYVE", "Bochs"),
+)
+_NONE = ".metal"
+"""In the name of a machine that Amazon lends as a whole."""
+
 _IN_GROUP = re.compile(r"/(docker|lxc|kubepods|libpod|machine\.slice)\b")
 
 
@@ -92,7 +98,7 @@ def hypervisor(machine: Machine) -> str | None:
         return f"the processor says so{f' ({firmware})' if firmware else ''}"
     if kind := machine.text("/sys/hypervisor/type"):
         return kind
-    if any(vendor in firmware for vendor in _VENDORS):
+    if any(vendor in firmware for vendor in _VENDORS) and _NONE not in firmware:
         return firmware
     boards = machine.text("/proc/device-tree/compatible") or ""
     is_virtual = "dummy-virt" in boards or machine.exists("/proc/device-tree/hypervisor")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from rtmeter.host.threads import cpu_set
 from rtmeter.machine.finding import KERNEL_CONFIGURATION, Finding, Kind
 from rtmeter.machine.reading import Machine, switch
 
@@ -24,7 +25,7 @@ TRACE_EVENTS = Kind(
 NMI_WATCHDOG = Kind(
     "nmi_watchdog",
     "high",
-    "the hard lockup detector interrupts every CPU, and nothing can mask that",
+    "the hard lockup detector interrupts every CPU that it watches, and nothing can mask that",
     f"{KERNEL_CONFIGURATION}, CONFIG_LOCKUP_DETECTOR",
     "sysctl -w kernel.nmi_watchdog=0",
 )
@@ -41,14 +42,17 @@ KINDS = (TRACER, TRACE_EVENTS, NMI_WATCHDOG, SOFT_WATCHDOG)
 
 _FOLDERS = ("/sys/kernel/tracing", "/sys/kernel/debug/tracing")
 _FEW = 5
+_WATCHED = "/proc/sys/kernel/watchdog_cpumask"
 
 
 def check(machine: Machine) -> Iterator[Finding]:
     """Tracers and watchdogs that are on."""
     if machine.built_with("TRACING") is not False:
         yield from _tracing(machine)
-    for kind in (NMI_WATCHDOG, SOFT_WATCHDOG):
-        yield from switch(machine, kind, "LOCKUP_DETECTOR")
+    watched = cpu_set(machine.text(_WATCHED))
+    if not watched or not watched.isdisjoint(machine.cpus):
+        for kind in (NMI_WATCHDOG, SOFT_WATCHDOG):
+            yield from switch(machine, kind, "LOCKUP_DETECTOR")
 
 
 def _tracing(machine: Machine) -> Iterator[Finding]:
@@ -59,10 +63,13 @@ def _tracing(machine: Machine) -> Iterator[Finding]:
         for kind in (TRACER, TRACE_EVENTS):
             yield kind.unknown(machine.why_not(f"{_FOLDERS[0]}/current_tracer"), fix=fix)
         return
-    is_on = machine.text(f"{folder}/tracing_on") != "0"
-    if tracers[folder] != "nop" and is_on:
-        yield TRACER.found(f"current_tracer is {tracers[folder]}")
+    # what is off with tracing_on is the writing alone (ftrace.rst)
+    paused = "; tracing_on is 0, and still it costs" if machine.text(f"{folder}/tracing_on") == "0" else ""
+    if tracers[folder] != "nop":
+        fix = TRACER.fix.replace(_FOLDERS[0], folder)
+        yield TRACER.found(f"current_tracer is {tracers[folder]}{paused}", fix=fix)
     events = (machine.text(f"{folder}/set_event") or "").split()
-    if events and is_on:
+    if events:
         more = f" and {len(events) - _FEW} more" if len(events) > _FEW else ""
-        yield TRACE_EVENTS.found(", ".join(events[:_FEW]) + more)
+        fix = TRACE_EVENTS.fix.replace(_FOLDERS[0], folder)
+        yield TRACE_EVENTS.found(", ".join(events[:_FEW]) + more + paused, fix=fix)
