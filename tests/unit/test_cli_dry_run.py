@@ -56,6 +56,8 @@ def test_the_order_and_the_time(capsys: pytest.CaptureFixture[str]) -> None:
         (", load: cpu80", exit_codes.ERROR, "load", "apt-get install stress-ng"),
         (", traffic: 1Mbit/s", exit_codes.ERROR, "traffic", "apt-get install iperf3"),
         (", conditions: {irq_cpus: {nothing0: 0}}", exit_codes.ERROR, "conditions.irq_cpus.nothing0", ""),
+        (", cpus: 1023", exit_codes.ERROR, "cpus", "choose among"),
+        (", conditions: {isolate: 1023}", exit_codes.ERROR, "conditions.isolate", "choose among"),
     ],
 )
 def test_what_is_missing_and_how_to_get_it(
@@ -72,6 +74,33 @@ def test_what_is_missing_and_how_to_get_it(
     assert (lack["field"], ended) == (field, code)
     assert remedy in lack["remedy"]
     assert [cell["lacks"] for cell in found["cells"][::2]] == [[], []]
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ("load: {cpu: 1, cpus: 1023}", "load.cpus"),
+        ("traffic: {rate: 1Mbit/s, cpus: 1023}", "traffic.cpus"),
+    ],
+)
+def test_programs_beside_need_cpus_that_are_there(
+    given: str, field: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, found = dry_run(capsys, f", {given}")
+    assert field in [lack["field"] for lack in found["cells"][1]["lacks"]]
+
+
+def test_the_kernels_events_are_roots_alone(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("rtmeter.host.root.Root.is_superuser", lambda _: False)
+    code, found = dry_run(capsys, ", explain: true")
+    (lack,) = found["cells"][1]["lacks"]
+    assert (lack["field"], lack["message"], code) == (
+        "explain",
+        "needs root: tracefs is root's alone",
+        exit_codes.ERROR,
+    )
 
 
 def test_a_load_of_nothing_needs_no_program(
@@ -119,3 +148,6 @@ def test_resumed_only_what_is_left(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.invoke(["run", "small.yaml", "--resume", "--dry-run", "--json"]) == exit_codes.PASS
     assert [c["id"] for c in json.loads(capsys.readouterr().out)["cells"]] == ["first", "third"]
     assert run.read_bytes() == before
+    done = ["--only", "block==second"]
+    assert cli.invoke(["run", "small.yaml", "--resume", "--dry-run", *done]) == exit_codes.PASS
+    assert "small: 0 cells, " in capsys.readouterr().out, "nothing is left"

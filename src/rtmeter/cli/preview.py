@@ -71,7 +71,7 @@ def show_preview(preview: Preview) -> None:
 
     out = console()
     takes_ns = [cell.planned_ns for cell in preview.cells]
-    begins_ns = [0, *accumulate(takes_ns[:-1])]
+    begins_ns = [0, *accumulate(takes_ns)][: len(takes_ns)]
     (begin_unit, begins), (unit, takes) = in_one_unit(begins_ns), in_one_unit(takes_ns)
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
     table.add_column("", justify="right", no_wrap=True)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
 
 from rtmeter.conditions.change import Change, refuse
-from rtmeter.conditions.resources import File
+from rtmeter.conditions.resources import File, register
 from rtmeter.host.root import Root
 from rtmeter.values import cpu_mask, format_duration, parse_duration_ns
 
@@ -14,11 +16,34 @@ _GOVERNORS = (
     "/sys/devices/system/cpu/cpufreq/policy[0-9]*/scaling_governor",
     "/sys/devices/system/cpu/cpu[0-9]*/cpufreq/scaling_governor",  # before Linux 4.3
 )
+_USERSPACE = "userspace"
+_ROUNDED = 0.02
 _RT_RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"
 _RT_PERIOD = "/proc/sys/kernel/sched_rt_period_us"
 _FAIR_SERVERS = "/sys/kernel/debug/sched/fair_server/cpu[0-9]*/runtime"
 _TIMER_MIGRATION = "/proc/sys/kernel/timer_migration"
 _WORKQUEUES = "/sys/devices/virtual/workqueue"
+
+
+@dataclass(frozen=True, slots=True)
+class Speed(File):
+    """The clock that somebody chose under the governor ``userspace``, kHz; that begins anew with the clock it
+    finds, so this is put back after it."""
+
+    kind: ClassVar[str] = "speed"
+
+    def same(self, one: str | None, other: str | None) -> bool:
+        """The hardware may round it."""
+        if one and other and one.isdecimal() and other.isdecimal():
+            return abs(int(one) - int(other)) <= _ROUNDED * int(other)
+        return one == other
+
+    def is_ours(self, now: str, new: str) -> bool:
+        """Any; under another governor it is no number."""
+        return now.isdecimal()
+
+
+register(Speed)
 
 
 def governor(name: str, root: Root) -> Iterator[Change]:
@@ -31,6 +56,9 @@ def governor(name: str, root: Root) -> Iterator[Change]:
         offered = (root.read(file.replace("scaling_governor", "scaling_available_governors")) or "").split()
         if offered and name not in offered:
             raise refuse("governor", f"{file} does not offer it", f"choose {' or '.join(offered)}")
+        if name != _USERSPACE and root.read(file) == _USERSPACE:
+            speed = Speed(file.replace("scaling_governor", "scaling_setspeed"))
+            yield Change("governor", speed, "any", "", remembered=True)
         yield Change("governor", File(file), name, "choose a governor that its driver offers")
 
 

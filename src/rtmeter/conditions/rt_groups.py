@@ -45,7 +45,9 @@ def _give(group: str, share: Fraction, root: Root) -> Change:
 
 
 def _share(group: str, root: Root) -> Fraction:
-    return Fraction(int(root.read(f"{group}/{_RUNTIME}") or 0), _period_us(group, root))
+    """Below zero is without a limit, which the kernel counts as all there is."""
+    runtime_us = int(root.read(f"{group}/{_RUNTIME}") or 0)
+    return Fraction(runtime_us, _period_us(group, root)) if runtime_us >= 0 else Fraction(1)
 
 
 def _period_us(group: str, root: Root) -> int:

@@ -12,7 +12,7 @@ from rtmeter.campaign.condition_options import SystemSettings
 from rtmeter.conditions import interrupts, isolation, kernel_settings, network, rt_groups, tracing
 from rtmeter.conditions.change import Change, refuse
 from rtmeter.conditions.journal import Journal, JournalEntry, restoring
-from rtmeter.conditions.resources import Affinity, Cgroup, Made, ThreadResource
+from rtmeter.conditions.resources import Affinity, Cgroup, Made, Resource, ThreadResource
 from rtmeter.conditions.undo import Undone, undo
 from rtmeter.errors import RtmeterError
 from rtmeter.host.cgroups import find
@@ -104,6 +104,7 @@ class Settings:
         self._undone: list[Undone] = []
         self._groups: list[str] = []
         self._left_out: dict[str, RtmeterError] = {}
+        self._wanted: dict[Resource, Change] = {}
 
     def __enter__(self) -> Self:
         self._journal = Journal(self._root)
@@ -205,6 +206,7 @@ class Settings:
     def _apply(self, asked: SystemSettings) -> None:
         """Makes what is asked. What cannot be had is left out, where that is allowed: nothing of it stays."""
         entries, groups, effective = len(self._entries), len(self._groups), set(self._effective)
+        wanted = dict(self._wanted)
         try:
             for change in changes(asked, self._root):
                 self._make(change)
@@ -215,10 +217,17 @@ class Settings:
             undone = undo(self._entries[entries:], self._root)
             self._entries[entries:] = [one.entry for one in reversed(undone) if not one.settled]
             del self._groups[groups:]
+            self._wanted = wanted
             self._effective = {key: self._effective[key] for key in self._effective if key in effective}
 
     def _make(self, change: Change) -> None:
         resource, root = change.resource, self._root
+        before = self._wanted.setdefault(resource, change)
+        if before.setting != change.setting and not resource.same(before.value, change.value):
+            message = f"makes {resource.name} {change.value}, which conditions.{before.setting} makes "
+            raise change.error(
+                f"{message}{before.value}", "the two share it: give both the same, or leave out one"
+            )
         old = resource.read(root)
         is_made = isinstance(resource, Made)
         if is_made and old is not None:
@@ -249,6 +258,9 @@ class Settings:
             return
         self._effective.setdefault(change.setting, {})[resource.name] = str(found)
         if not resource.same(found, change.value):
+            if found is not None and not change.covered and not resource.same(found, old):
+                # what the kernel made of it is rtmeter's doing too, and not somebody else's
+                self._entries.append(self._journal.intend(change.setting, resource, old, found))
             self._refuse(change, change.not_effective(found))
 
     def _complete(self, error: RtmeterError) -> RtmeterError:

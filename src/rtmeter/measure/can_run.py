@@ -7,18 +7,20 @@ from collections.abc import Callable, Iterable
 from functools import partial
 
 from rtmeter.campaign.condition_options import SystemSettings
+from rtmeter.conditions import tracing
 from rtmeter.conditions.companion import require_program
 from rtmeter.conditions.settings import changes
 from rtmeter.errors import RtmeterError
+from rtmeter.host.online import require_online
 from rtmeter.host.root import Root
 from rtmeter.measure import given_options
 from rtmeter.measure.by_probes import ByProbes
 from rtmeter.measure.cell import source_of
 from rtmeter.measure.probe.probes import NotBuiltError
-from rtmeter.model import TARGET, Cell
+from rtmeter.model import LOCAL, TARGET, Cell
 
 _WHERE_GROUPS_ARE_MADE = ("isolate", "stray_tasks", "rt_runtime")
-"""Settings that can be looked at only while they are made."""
+"""Settings that can be looked at only while they are made; whether there are such groups is told before."""
 
 
 def lacking(cell: Cell, root: Root = Root()) -> list[RtmeterError]:  # noqa: B008
@@ -30,11 +32,18 @@ def lacking(cell: Cell, root: Root = Root()) -> list[RtmeterError]:  # noqa: B00
     looks: list[Callable[[], None]] = [partial(_look_at_source, cell)]
     if TARGET in cell.hosts:
         return [error for look in looks if (error := _of(look)) is not None]
-    load = cell.conditions.get("load")
-    if load is not None and load != {"preset": "idle"}:
+    load, traffic = cell.conditions.get("load", {}), cell.conditions.get("traffic", {})
+    if load and load != {"preset": "idle"}:
         looks.append(partial(require_program, "stress-ng", "load", root))
-    if cell.conditions.get("traffic"):
+    if traffic:
         looks.append(partial(require_program, "iperf3", "traffic", root))
+    named = {"cpus": cell.config.get("cpus"), "child_cpus": cell.config.get("child_cpus")}
+    named |= {"load.cpus": load.get("cpus"), "traffic.cpus": traffic.get("cpus")}
+    if cell.hosts.get("component", LOCAL) == LOCAL:
+        named["server_cpus"] = cell.server_cpus
+    looks += [partial(require_online, cpus or (), field, root) for field, cpus in named.items()]
+    if cell.conditions.get("explain"):
+        looks.append(partial(tracing.require, root))
     if "settings" in cell.conditions:
         asked = SystemSettings.model_validate(cell.conditions["settings"])
         if asked.unavailable is None:
@@ -70,6 +79,9 @@ def _look_at(asked: SystemSettings, root: Root) -> None:
     alone = asked.model_copy(update=dict.fromkeys(_WHERE_GROUPS_ARE_MADE))
     for _ in changes(alone, root):
         pass
+    for name in ("isolate", "rt_runtime"):
+        one = SystemSettings.model_validate(asked.model_dump(mode="json", include={name}))
+        next(changes(one, root), None)
     given = asked.model_dump(exclude_none=True)
     if os.geteuid() != 0 and given:
         remedy = "run it as root (sudo), or leave out what cannot be had: conditions.unavailable: leave_out"

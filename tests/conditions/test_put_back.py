@@ -1,0 +1,124 @@
+"""What the kernel makes of a value by itself, and two settings of one thing: all is as it was afterwards."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from planted_kernel import CPU, PlantedKernel, planted
+
+from rtmeter.campaign.condition_options import SystemSettings
+from rtmeter.conditions.restore import restore
+from rtmeter.conditions.settings import Settings
+from rtmeter.errors import RtmeterError
+
+RT_RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"
+AFFINITY = "/proc/irq/40/smp_affinity_list"
+GOVERNOR = "/sys/devices/system/cpu/cpufreq/policy0/scaling_governor"
+SPEED = "/sys/devices/system/cpu/cpufreq/policy0/scaling_setspeed"
+
+
+def settings(kernel: PlantedKernel, **asked: Any) -> Settings:
+    return Settings(SystemSettings.model_validate(asked), kernel)
+
+
+class Rounding(PlantedKernel):
+    """It makes other values of those that it is given, and takes the ones from before as they are."""
+
+    def write(self, name: str, text: str) -> None:
+        made = {(RT_RUNTIME, "900000"): "900096", (AFFINITY, "0"): "0-1"}
+        super().write(name, made.get((name, text.strip()), text))
+
+
+def test_a_value_that_the_kernel_rounds_is_an_error_and_is_put_back(tmp_path: Path) -> None:
+    kernel = Rounding(planted(tmp_path / "root").path)
+    before = kernel.snapshot()
+    with (
+        pytest.raises(RtmeterError, match=f"{RT_RUNTIME} reads '900096', not '900000'"),
+        settings(kernel, rt_throttling="900ms"),
+    ):
+        pass
+    assert kernel.snapshot() == before
+
+
+def test_a_value_that_the_kernel_rounds_and_may_is_rtmeters_to_put_back(tmp_path: Path) -> None:
+    kernel = Rounding(planted(tmp_path / "root").path)
+    before = kernel.snapshot()
+    with settings(kernel, irq_cpus={"*": "0"}) as standing:
+        assert kernel.read(AFFINITY) == "0-1"
+    assert [doubt.type for doubt in standing.doubts()] == ["setting_refused"]
+    assert kernel.snapshot() == before
+
+
+class Clocked(PlantedKernel):
+    """A processor whose governor ``userspace`` begins with the clock that it finds."""
+
+    def write(self, name: str, text: str) -> None:
+        super().write(name, text)
+        if name == GOVERNOR:
+            self.plant(SPEED, "2000000" if text.strip() == "userspace" else "<unsupported>")
+
+
+@pytest.fixture
+def clocked(tmp_path: Path) -> Clocked:
+    kernel = Clocked(planted(tmp_path / "root").path)
+    kernel.plant(GOVERNOR, "userspace")
+    kernel.plant(SPEED, "1200000")
+    return kernel
+
+
+def test_the_clock_that_somebody_chose_is_put_back_after_the_governor(clocked: Clocked) -> None:
+    before = clocked.snapshot()
+    with settings(clocked, governor="performance") as standing:
+        assert (clocked.read(GOVERNOR), clocked.read(SPEED)) == ("performance", "<unsupported>")
+    assert standing.doubts() == []
+    assert clocked.snapshot() == before
+
+
+def test_the_clock_that_somebody_chose_is_put_back_of_a_run_that_was_killed(clocked: Clocked) -> None:
+    before = clocked.snapshot()
+    settings(clocked, governor="performance").__enter__()  # never left
+    restored = restore(clocked)
+    assert restored.whole
+    assert clocked.snapshot() == before
+
+
+def test_the_clock_is_its_own_affair_where_somebody_chose_another_governor_since(clocked: Clocked) -> None:
+    with settings(clocked, governor="performance") as standing:
+        clocked.write(GOVERNOR, "powersave\n")
+    assert {doubt.type for doubt in standing.doubts()} == {"setting_changed_meanwhile"}
+    assert (clocked.read(GOVERNOR), clocked.read(SPEED)) == ("powersave", "<unsupported>")
+
+
+def test_a_group_without_a_limit_is_not_given_one(tmp_path: Path) -> None:
+    kernel = planted(tmp_path / "root")
+    kernel.plant(RT_RUNTIME, "-1")
+    kernel.plant(f"{CPU}/cpu.rt_runtime_us", "-1")
+    with settings(kernel, rt_runtime="500ms"):
+        assert kernel.read(f"{CPU}/cpu.rt_runtime_us") == "-1"
+        assert kernel.read(f"{CPU}/rtmeter/cpu.rt_runtime_us") == "500000"
+
+
+@pytest.mark.parametrize("unavailable", [None, "leave_out"])
+def test_two_devices_that_share_an_interrupt_cannot_have_it_each_its_own_way(
+    tmp_path: Path, unavailable: str | None
+) -> None:
+    kernel = planted(tmp_path / "root")
+    kernel.plant("/sys/kernel/irq/40/actions", "xhci_hcd,can0")
+    before = kernel.snapshot()
+    given = {"irq_cpus": {"can0": "1", "xhci_hcd": "0"}, "unavailable": unavailable}
+    with settings(kernel, irq_cpus={"can0": "1", "xhci_hcd": "1"}) as standing:
+        assert set(standing.facts()["effective"]["settings"]) == {"irq_cpus.can0", "irq_cpus.xhci_hcd"}
+    if unavailable:
+        with settings(kernel, **given) as standing:
+            pass
+        said = [doubt.message for doubt in standing.doubts() if doubt.type == "setting_left_out"]
+    else:
+        with pytest.raises(RtmeterError) as caught, settings(kernel, **given):
+            pass
+        assert (caught.value.field, caught.value.value) == ("conditions.irq_cpus.xhci_hcd", "0")
+        said = [caught.value.message]
+    (message,) = said
+    assert f"makes {AFFINITY} 0, which conditions.irq_cpus.can0 makes 1" in message
+    assert kernel.snapshot() == before
