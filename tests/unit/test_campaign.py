@@ -308,3 +308,30 @@ def test_a_host_on_the_command_line_must_be_one(tmp_path: Path) -> None:
     with pytest.raises(RtmeterError) as caught:
         read_campaign(path, host="robot arm")
     assert caught.value.field == "hosts.component"
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("samples", "true"), ("subscribers", "[1, yes]"), ("history_depth", "on"), ("horizon", "no")],
+)
+def test_yes_is_no_number(tmp_path: Path, key: str, value: str) -> None:
+    """YAML's yes would be 1: ``pid: yes`` would attach to the first process."""
+    text = f"cells:\n- measurement: roundtrip\n  adapter: posix\n  deadline: 1ms\n  {key}: {value}\n"
+    with pytest.raises(RtmeterError, match="is yes or no, not a number") as caught:
+        read(tmp_path, text)
+    assert (caught.value.field, caught.value.where) == (f"cells.0.{key}", f"{tmp_path / 'c.yaml'}:5")
+    assert read(tmp_path, text.replace(f"{key}: {value}", "lock_memory: yes")).cells[0].config["lock_memory"]
+
+
+def test_a_server_elsewhere_has_its_load_however_its_host_is_given(tmp_path: Path) -> None:
+    text = """
+    defaults: {server_load: cpu80}
+    cells:
+    - measurement: roundtrip
+      adapter: posix
+      hosts: HOSTS
+    """
+    for hosts in ("[{component: local}, {component: ssh://u@h}]", "{component: [local, ssh://u@h]}"):
+        here, there = read(tmp_path, text.replace("HOSTS", hosts)).cells
+        assert "server" not in here.conditions
+        assert there.conditions["server"]["load"]["preset"] == "cpu80"

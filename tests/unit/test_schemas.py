@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from rtmeter.campaign import keys_page
 from rtmeter.campaign.file import BLOCK_KEYS, CAMPAIGN_KEYS, read_campaign
 from rtmeter.campaign.options import OPTIONS
 from rtmeter.campaign.schemas import FILES, campaign_schema, probe_config_schema, text_of
+from rtmeter.errors import RtmeterError
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 CAMPAIGNS = sorted((ROOT / "campaigns").glob("*.yaml"))
@@ -84,6 +86,29 @@ def test_ranges_are_valid_where_they_stand_for_values() -> None:
     ranges = {"payload": "16B..8MiB", "period": "1ms,2ms", "subscribers": "1..16", "participants": "2..5"}
     validator(campaign_schema).validate({"cells": [ranges]})
     assert not validator(campaign_schema).is_valid({"cells": [{"warm_up": "1s..2s"}]})
+
+
+@pytest.mark.parametrize(
+    ("given", "valid"),
+    [
+        ({"warm_up": 0, "monitor": 0, "traffic": {"rate": "40 Mbit/s", "reverse_rate": 0}}, True),
+        ({"period": "1 ms", "payload": "64 KiB", "traffic": {"rate": "none"}}, True),
+        ({"deadline": "1ms", "miss_ratio": "1e-6", "confidence": "99.9 %"}, True),
+        ({"deadline": "1ms", "miss_ratio": 0.001, "load": "cpu=2,vm=1"}, True),
+        ({"warm_up": 1}, False),
+        ({"deadline": "1ms", "miss_ratio": "often"}, False),
+        ({"deadline": "1ms", "confidence": 95}, False),
+        ({"load": "cpu08"}, False),
+        ({"server_options": {"transport": ["udp", "tcp"]}}, False),
+    ],
+)
+def test_the_schema_takes_what_the_program_takes(tmp_path: Path, given: dict[str, Any], valid: bool) -> None:
+    cell = {"measurement": "roundtrip", "adapter": "posix"} | given
+    file = tmp_path / "c.yaml"
+    file.write_text(yaml.safe_dump({"cells": [cell]}))
+    with nullcontext() if valid else pytest.raises(RtmeterError):
+        read_campaign(file)
+    assert validator(campaign_schema).is_valid({"cells": [cell]}) == valid
 
 
 def test_a_probe_config_is_closed() -> None:

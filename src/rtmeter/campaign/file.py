@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, get_args, get_origin
 
 from rtmeter.campaign import matrix, ranges, yaml_lines
 from rtmeter.campaign.factors import Chosen, factors
 from rtmeter.campaign.filters import Predicate, compile_only, what_was_meant
-from rtmeter.campaign.options import OPTIONS, CellOptions
+from rtmeter.campaign.options import KNOWN, OPTIONS, CellOptions
 from rtmeter.campaign.published_key import Published
 from rtmeter.campaign.rules import settle
 from rtmeter.campaign.wrong import unknown_key
@@ -87,6 +87,27 @@ def _with_factors(planned: list[_Planned]) -> list[_Planned]:
     return [replace(p, cell=replace(p.cell, factors=own)) for p, own in zip(planned, found, strict=True)]
 
 
+def _truth_for_a_number(key: str, value: Any) -> bool | None:
+    """What YAML reads ``yes``, ``on`` or ``true`` as, where a number is asked for: it would be 1."""
+    if key not in KNOWN or not _is_number(KNOWN[key].annotation):
+        return None
+    return next(
+        (one for one in (value if isinstance(value, list) else [value]) if isinstance(one, bool)), None
+    )
+
+
+def _is_number(annotation: Any) -> bool:
+    kinds = {annotation, *get_args(annotation)}
+    kinds |= {get_args(kind)[0] for kind in kinds if get_origin(kind) is Annotated}
+    return bool(kinds & {int, float}) and bool not in kinds
+
+
+def _of_rig(error: RtmeterError, rig: Rig) -> str | None:
+    """The option at fault, or the mapping of such, if the rig sets it."""
+    wrong = (error.field or "", f"{error.field}.{error.value}")  # a key that is not known is the value
+    return next((error.field for name in wrong if name in rig.set), None)
+
+
 class _Reader:
     """Checks the file's shape top-down and knows the line of everything it refuses."""
 
@@ -130,7 +151,7 @@ class _Reader:
                 if len(planned) > _MOST_CELLS:
                     raise self._error(("cells", index), None, "makes too many cells", "split the campaign")
             if len(planned) == count:
-                raise self._error(("cells", index, "only"), self._blocks[index]["only"], "leaves no cell",
+                raise self._error(("cells", index, "only"), self._blocks[index].get("only"), "leaves no cell",
                                   "correct it, or remove the block")  # fmt: skip
         planned = _with_factors(planned)
         if self._interleave:
@@ -196,6 +217,8 @@ class _Reader:
         for key, value in matrix.flat(mapping).items():
             if value == []:
                 raise self._error(self._place(key, at), value, "is an empty list", "give it a value")
+            if (truth := _truth_for_a_number(key, value)) is not None:
+                raise self._error(self._place(key, at), truth, "is yes or no, not a number", "give a number")
             if key in ("adapter", "server_adapter") and None in (
                 value if isinstance(value, list) else [value]
             ):
@@ -232,8 +255,8 @@ class _Reader:
                 )  # what a target cannot have is refused
             return settle(given, self._scale)
         except RtmeterError as error:
-            if rig is not None and error.field in rig.set:
-                error.field = f"rigs.{rig.name}.set.{error.field}"
+            if rig is not None and (theirs := _of_rig(error, rig)):
+                error.field = f"rigs.{rig.name}.set.{theirs}"
                 raise
             around: tuple[KeyPath, ...] = ((*at, "variants", str(variant)), at, ("defaults",))
             error.where = self.doc.where(*self._place(error.field or "", *around) or at)

@@ -102,7 +102,7 @@ def _default(about: _Schema) -> str:
         return f"`{value['policy']}`"
     if isinstance(value, bool | str):
         return f"`{str(value).lower()}`"
-    return f"`{format_duration(value) if 'ns|us' in about.get('pattern', '') else f'{value:g}'}`"
+    return f"`{format_duration(value) if 'ns|us' in str(about) else f'{value:g}'}`"
 
 
 if __name__ == "__main__":

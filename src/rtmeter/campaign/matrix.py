@@ -166,7 +166,10 @@ def _where_they_apply(defaults: Mapping[str, Any], chosen: Mapping[str, Any]) ->
     if {**defaults, **chosen}.get("deadline") is None:
         meaningless |= {*REQUIREMENT} - {"deadline"}
 
-    if {**defaults, **chosen}.get("hosts.component") in (None, LOCAL):
+    both = overriding(defaults, chosen)
+    whole = both.get("hosts")  # one of a list of mappings
+    component = whole.get("component") if isinstance(whole, Mapping) else both.get("hosts.component")
+    if component in (None, LOCAL):
         meaningless |= {"server_conditions", "server_load"}
 
     def applies(name: str) -> bool:

@@ -21,10 +21,11 @@ class For:
 Receive = Literal["spin", "spin_once", "listener", "poll", "call"]
 
 
-def text(pattern: str, *, bare_number: bool = False) -> WithJsonSchema:
+def text(pattern: str, *, bare_number: bool = False, or_zero: bool = False) -> WithJsonSchema:
+    """The schema of what is written so, or as a number, or as 0."""
     text: dict[str, Any] = {"type": "string", "pattern": pattern}
-    schema = {"anyOf": [text, {"type": "integer", "minimum": 0}]} if bare_number else text
-    return WithJsonSchema(schema, mode="validation")
+    number: dict[str, Any] = {"const": 0} if or_zero else {"type": "integer", "minimum": 0}
+    return WithJsonSchema({"anyOf": [text, number]} if bare_number or or_zero else text, mode="validation")
 
 
 def as_written(accepted: Any) -> BeforeValidator:
@@ -53,7 +54,7 @@ def _probe(schema: dict[str, Any]) -> WithJsonSchema:
     return WithJsonSchema(schema, mode="serialization")
 
 
-_DURATION = r"^\d+(\.\d+)?(ns|us|µs|ms|s|min|h)$"
+_DURATION = r"^\d+(\.\d+)?\s*(ns|us|µs|ms|s|min|h)$"
 _SCHEDULING = {
     "type": "object",
     "properties": {"policy": {"enum": ["other", "fifo", "rr", "deadline"]}}
@@ -69,11 +70,13 @@ Duration = Annotated[
     text(_DURATION),
     _probe({"type": "integer", "minimum": 1}),
 ]
-DurationOrZero = Annotated[int, BeforeValidator(values.parse_duration_ns), text(f"{_DURATION}|^0$")]
+DurationOrZero = Annotated[
+    int, BeforeValidator(values.parse_duration_ns), text(f"{_DURATION}|^0$", or_zero=True)
+]
 Size = Annotated[
     int,
     BeforeValidator(values.parse_size_bytes),
-    text(r"^\d+(\.\d+)?(B|kB|MB|GB|KiB|MiB|GiB)?$", bare_number=True),
+    text(r"^\d+(\.\d+)?\s*(B|kB|MB|GB|KiB|MiB|GiB)?$", bare_number=True),
     _probe({"type": "integer", "minimum": 0}),
 ]
 PolicyOption = Annotated[
@@ -92,7 +95,15 @@ Cpus = Annotated[
 Ratio = Annotated[
     float,
     BeforeValidator(values.parse_share),
-    WithJsonSchema({"type": ["number", "string"]}, mode="validation"),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "number", "minimum": 0, "maximum": 1},
+                {"type": "string", "pattern": r"^\s*(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?\s*%?\s*$"},
+            ]
+        },
+        mode="validation",
+    ),
 ]
 OptionText = Annotated[
     str,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -121,6 +122,17 @@ def _check_set(document: yaml_lines.Document, name: str, given: dict[str, Any]) 
             error = unknown_key(f"rigs.{name}.set", key, [o for o in OPTIONS if o not in NOT_OF_A_RIG])
             error.where = where
             raise error
+        if not isinstance(given[key], Mapping) and key in ("options", "server_options"):
+            message, remedy = "is no mapping of keys to values", f"write e.g. {key}: {{transport: udp}}"
+            field = f"rigs.{name}.set.{key}"
+            raise RtmeterError(message, field=field, value=given[key], remedy=remedy, where=where)
+    for key, value in flat(given).items():
+        if isinstance(value, list):
+            where = document.where("rigs", name, "set", *key.split(".", 1))
+            message, remedy = "is a list: a rig has one value", "give one, or let the campaign have the list"
+            raise RtmeterError(
+                message, field=f"rigs.{name}.set.{key}", value=value, remedy=remedy, where=where
+            )
 
 
 def _check_apart(document: yaml_lines.Document, rigs: tuple[Rig, ...]) -> None:

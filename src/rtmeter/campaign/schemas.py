@@ -69,7 +69,7 @@ def campaign_schema() -> _Schema:
     for name in options.keys() & SWEPT.keys():
         options[name]["anyOf"].append(_RANGE)
     for name in ("options", "server_options"):
-        values = {"additionalProperties": _scalar_or_list(_SCALAR)}
+        values = {"additionalProperties": _scalar_or_list(_SCALAR) if name == "options" else _SCALAR}
         options[name] = {"type": "object", "description": properties[name]["description"]} | values
     options["requirement"] = {
         "description": "What the cells are judged by: these options in one place.",

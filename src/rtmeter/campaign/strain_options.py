@@ -24,7 +24,9 @@ _LOAD_REMEDY = f"choose {', '.join(PRESETS)}, or give workers, e.g. cpu=8,vm=8,v
 _NEEDS = {"cpu_percent": "cpu", "vm_bytes": "vm", "hdd_bytes": "hdd"}
 
 Workers = Annotated[int, Field(ge=0, le=4096)]
-Rate = Annotated[int, BeforeValidator(values.parse_rate), text(r"^\d+(\.\d+)?[kMG]?bit/s$|^0$")]
+Rate = Annotated[
+    int, BeforeValidator(values.parse_rate), text(r"^\d+(\.\d+)?\s*[kMG]?bit/s$|^(0|none)$", or_zero=True)
+]
 Stressor = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]*$")]
 Namespace = Annotated[str, StringConstraints(pattern=r"^[\w.-]+$")]
 
@@ -143,7 +145,8 @@ def is_address(text: str) -> bool:
     return True
 
 
-LoadOption = Annotated[LoadAsked, as_written(LoadAsked | str)]
+_LoadText = Annotated[str, StringConstraints(pattern=f"^({'|'.join(PRESETS)}|.+=.+)$")]
+LoadOption = Annotated[LoadAsked, as_written(LoadAsked | _LoadText)]
 TrafficOption = Annotated[TrafficAsked, as_written(TrafficAsked | str)]
 LOAD = Field(
     description="Load by stress-ng: idle, cpu80, erle_pc, erle_device, stress10, or workers "
