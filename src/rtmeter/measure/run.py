@@ -98,6 +98,7 @@ class Run:
                 message = f"finds a run with another {what}"
                 raise RtmeterError(message, field="--resume", value=str(folder), remedy=remedy)
         _check_rigs(about, campaign, folder)
+        _check_graphs(campaign, folder)
         return cls(folder, campaign)
 
     @property
@@ -190,6 +191,18 @@ def _check_rigs(about: RunRecord, campaign: Campaign, folder: Path) -> None:
         remedy = "resume it with the same --rigs, or run anew"
         message = f"finds a run {changed}"
         raise RtmeterError(message, field="--resume", value=str(folder), remedy=remedy)
+
+
+def _check_graphs(campaign: Campaign, folder: Path) -> None:
+    """Raises RtmeterError if a chain that need not be measured again was of another graph: that is a file of
+    its own, which may have changed since."""
+    for cell in campaign.cells:
+        if (graph := cell.config.get("graph")) is None or (done := _done(folder / cell.id)) is None:
+            continue
+        if done.config.get("graph") != as_json(graph):
+            message, remedy = "finds a chain of another graph", "put that graph back, or run anew"
+            where = str(folder / cell.id)
+            raise RtmeterError(message, field="--resume", value=where, remedy=remedy)
 
 
 def _done(path: Path) -> CellRecord | None:
