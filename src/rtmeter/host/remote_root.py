@@ -26,6 +26,7 @@ class RemoteRoot(Root):
     shell: Shell = field(kw_only=True)
     keeps_journal: bool = field(kw_only=True, default=False)
     """Whether what is changed of it is journalled there, not here."""
+    _cpus: list[int] = field(init=False, repr=False, default_factory=list)
 
     @property
     def host(self) -> str:
@@ -75,8 +76,12 @@ class RemoteRoot(Root):
         return self._ask(f"readlink -f -- {quote(name)}")[1].decode(errors="replace").strip()
 
     def cpus(self) -> list[int]:
+        """As they were first: the shell may keep off some since, and what is started there does not."""
+        if self._cpus:
+            return list(self._cpus)
         status = re.search(r"^Cpus_allowed_list:\s*(.*)$", self.read("/proc/self/status") or "", re.MULTILINE)
-        return list(parse_cpus(status[1])) if status else []
+        self._cpus.extend(parse_cpus(status[1]) if status else ())
+        return list(self._cpus)
 
     def has_program(self, name: str) -> bool:
         return self._ask(f"command -v {quote(name)}")[0] == 0
