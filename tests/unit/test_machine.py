@@ -230,6 +230,12 @@ FIXES: list[tuple[str, str, dict[str, str | None], Intent]] = [
     ("deep_idle_states", "measure with --cpu-dma-latency, or for cpu in 1; do for state in 2; do "
      f"echo 1 > {CPU}/cpu$cpu/cpuidle/state$state/disable; done; done",
      {f"{CPU}/cpu1/cpuidle/state2/disable": "0"}, CYCLIC),
+    ("governor", f"for cpu in 1; do echo performance > {CPU}/cpu$cpu/cpufreq/scaling_governor; done",
+     {f"{CPU}/cpu1/cpufreq/scaling_governor": "schedutil"}, CYCLIC),
+    ("smt_sibling", f"echo 0 > {CPU}/cpu3/online",
+     {f"{CPU}/cpu1/topology/thread_siblings_list": "1,3", f"{CPU}/cpu3/online": "1"}, CYCLIC),
+    ("smt_sibling", "measure on another CPU: CPU 0 cannot be turned off",
+     {f"{CPU}/cpu1/topology/thread_siblings_list": "0-1"}, CYCLIC),
     ("workqueues_on_cpu", "echo 00000001,00000001 > /sys/devices/virtual/workqueue/cpumask",
      {f"{CPU}/online": "0-1,32", "/sys/devices/virtual/workqueue/cpumask": "1,00000003"}, CYCLIC),
     ("cpuset_overlap", "echo 2 > /sys/fs/cgroup/a/b/cpuset.cpus; echo 2-3 > /sys/fs/cgroup/a/cpuset.cpus; "
@@ -270,6 +276,13 @@ def test_without_its_build_the_real_time_kernel_is_that_of_the_processor(
     monkeypatch.setitem(vars(arm), "architecture", "aarch64")
     fixes = {finding.id: finding.fix for finding in kernel.check(arm)}
     assert fixes["kernel_not_preempt_rt"] == "apt install linux-image-rt-arm64"
+
+
+def test_a_hypervisors_clock_is_not_called_slow(machine: PlantedMachine) -> None:
+    machine.plant({f"{CLOCK}/current_clocksource": "kvm-clock"})
+    assert "the hypervisor keeps this clock" in machine.findings(CYCLIC)["clock_source"].why
+    machine.plant({f"{CLOCK}/current_clocksource": "hpet"})
+    assert "slow device" in machine.findings(CYCLIC)["clock_source"].why
 
 
 ZOMBIE = {name: text.replace(" S ", " Z ") for name, text in task(700, "editor", last_cpu=1).items()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from rtmeter.host.threads import cpu_set
 from rtmeter.machine.finding import KERNEL_CONFIGURATION, KERNEL_HARDWARE, Finding, Grade, Kind
@@ -60,6 +61,13 @@ CLOCK_SOURCE = Kind(
     "high",
     "this clock is read from a slow device, by a system call: each stamp of a measurement costs microseconds",
     "Linux Documentation/timers/timekeeping.rst",
+)
+
+_HYPERVISORS_CLOCK = replace(
+    CLOCK_SOURCE,
+    grade="info",
+    why="the hypervisor keeps this clock: what the host does to it, as when it moves the machine, is in each "
+    "stamp",
 )
 
 KINDS = (
@@ -125,7 +133,8 @@ def _governors(machine: Machine) -> Iterator[Finding]:
         is_fixed = all(governor in _FIXED for governor in others.values())
         grade: Grade = "medium" if is_fixed and not drivers.intersection(_MOVING_POWERSAVE) else "high"
         on_cpus = ", ".join(f"{governor} on CPU {cpu}" for cpu, governor in others.items())
-        fix = f"cpupower -c {_list(list(others))} frequency-set -g performance"
+        which = " ".join(map(str, others))
+        fix = f"for cpu in {which}; do echo performance > {_CPU}/cpu$cpu/cpufreq/scaling_governor; done"
         yield GOVERNOR.found(on_cpus, fix=fix, grade=grade)
     names = {
         name
@@ -176,7 +185,10 @@ def _siblings(machine: Machine) -> Iterator[Finding]:
             yield SMT.found("cores run two threads each", fix=f"echo off > {_CPU}/smt/control")
         else:
             spare = sorted(siblings.difference(machine.cpus))
+            fixed = [cpu for cpu in spare if not machine.exists(f"{_CPU}/cpu{cpu}/online")]
             commands = "; ".join(f"echo 0 > {_CPU}/cpu{cpu}/online" for cpu in spare)
+            if fixed:  # as the first CPU of an x86
+                commands = f"measure on another CPU: CPU {_list(fixed)} cannot be turned off"
             yield SMT.found(sharing, fix=commands or f"echo off > {_CPU}/smt/control")
 
 
@@ -188,4 +200,4 @@ def _clock(machine: Machine) -> Iterator[Finding]:
         available = (machine.text(f"{_CLOCKS}/available_clocksource") or "").split()
         better = next((clock for clock in available if clock not in (*_SLOW, *_PARAVIRTUAL)), None)
         fix = f"echo {better} > {_CLOCKS}/current_clocksource" if better else ""
-        yield CLOCK_SOURCE.found(current, fix=fix, grade=None if current in _SLOW else "info")
+        yield (CLOCK_SOURCE if current in _SLOW else _HYPERVISORS_CLOCK).found(current, fix=fix)
