@@ -335,3 +335,11 @@ def test_a_server_elsewhere_has_its_load_however_its_host_is_given(tmp_path: Pat
         here, there = read(tmp_path, text.replace("HOSTS", hosts)).cells
         assert "server" not in here.conditions
         assert there.conditions["server"]["load"]["preset"] == "cpu80"
+
+
+@pytest.mark.parametrize("value", ["yes", "[]", "ros1_timer_2014"])
+def test_published_values_are_a_mapping(tmp_path: Path, value: str) -> None:
+    with pytest.raises(RtmeterError, match="is no mapping of keys to values") as caught:
+        read(tmp_path, f"{W}published: {value}\n")
+    assert (caught.value.field, caught.value.where) == ("published", f"{tmp_path / 'c.yaml'}:4")
+    assert read(tmp_path, f"{W}published: null\n").cells[0].published is None

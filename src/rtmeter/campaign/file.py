@@ -120,8 +120,11 @@ class _Reader:
         if not isinstance(self._interleave, bool):
             raise self._error(("interleave",), self._interleave, "is neither true nor false", "give one")
         self._repeat = self._count(("repeat",), top.get("repeat", 1))
-        with self._placing():
-            self._published = Published.from_given(top["published"]) if "published" in top else None
+        self._published = None
+        if top.get("published") is not None:
+            published = self._mapping(("published",), top["published"], None)
+            with self._placing():
+                self._published = Published.from_given(published)
         self._defaults = self._given(("defaults",), top.get("defaults") or {})
         if host is not None:
             self._defaults["hosts.component"] = host
