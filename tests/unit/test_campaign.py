@@ -343,3 +343,18 @@ def test_published_values_are_a_mapping(tmp_path: Path, value: str) -> None:
         read(tmp_path, f"{W}published: {value}\n")
     assert (caught.value.field, caught.value.where) == ("published", f"{tmp_path / 'c.yaml'}:4")
     assert read(tmp_path, f"{W}published: null\n").cells[0].published is None
+
+
+def test_one_value_written_in_two_ways_is_one_level(tmp_path: Path) -> None:
+    text = """
+    cells:
+    - {name: a, measurement: roundtrip, adapter: posix, period: 10ms, payload: 500B}
+    - {name: b, measurement: roundtrip, adapter: posix, scheduling: "fifo:80"}
+    - {name: c, measurement: roundtrip, adapter: posix, period: 10000us, payload: [500, 1KiB]}
+    """
+    assert [cell.factors for cell in read(tmp_path, text).cells] == [
+        {"block": "a", "payload": "500B", "scheduling": "other"},
+        {"block": "b", "payload": "500B", "scheduling": "fifo:80"},
+        {"block": "c", "payload": "500B", "scheduling": "other"},
+        {"block": "c", "payload": "1KiB", "scheduling": "other"},
+    ]

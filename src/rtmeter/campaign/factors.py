@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -37,9 +37,10 @@ def factors(cells: Sequence[Chosen]) -> list[dict[str, Any]]:
     kinds = sorted(cells, key=lambda one: str(one.cell.config["measurement"]))
     for _, group in groupby(kinds, key=lambda one: one.cell.config["measurement"]):
         alike = list(group)
-        names = [*_labels(alike), *_varying(alike)]
+        levels = {name: _levels(alike, name) for name in (*LABELS, *_names(alike))}
+        names = [*_labels(alike), *_varying(alike, levels)]
         for one in alike:
-            found[one.cell.id] = {name: as_json(_level(one, name)) for name in names}
+            found[one.cell.id] = {name: as_json(levels[name][one.cell.id]) for name in names}
     return [found[one.cell.id] for one in cells]
 
 
@@ -49,25 +50,35 @@ def _labels(cells: Sequence[Chosen]) -> Iterator[str]:
             yield label
 
 
-def _varying(cells: Sequence[Chosen]) -> Iterator[str]:
+def _varying(cells: Sequence[Chosen], levels_of: Mapping[str, Mapping[str, Any]]) -> Iterator[str]:
     """Options that differ, in the order in which the campaign has them."""
-    names = dict.fromkeys(name for one in cells for name in _ordered(one))
-    for name in names:
+    for name in _names(cells):
         axis = any(name in one.cell.axes for one in cells)
         shown = axis or name not in _NO_FACTORS
-        levels = {str(_level(one, name)) for one in cells}
+        levels = {str(level) for level in levels_of[name].values()}
         if shown and name not in (*LABELS, "repeat") and len(levels) > 1:
             yield name
+
+
+def _names(cells: Sequence[Chosen]) -> Iterable[str]:
+    return dict.fromkeys(name for one in cells for name in _ordered(one))
 
 
 def _ordered(one: Chosen) -> Iterable[str]:
     return [*one.cell.axes, *(name for name in one.given if name not in one.cell.axes)]
 
 
-def _level(one: Chosen, name: str) -> Any:
-    """As the campaign writes it; where it does not say it, the default."""
-    given = one.given.get(name)
-    if given is not None:
-        return given
-    fact = one.facts.get(name)
-    return fact if fact is None or isinstance(fact, bool | int | float | str) else str(fact)
+def _levels(cells: Sequence[Chosen], name: str) -> dict[str, Any]:
+    """Cell id → its level, as the campaign writes it; where it writes one value in two ways, or leaves it to
+    the default, as it writes it first."""
+    written: dict[str, Any] = {}
+    found: dict[str, Any] = {}
+    for one in cells:
+        given, fact = one.given.get(name), one.facts.get(name)
+        if given is not None:
+            found[one.cell.id] = written.setdefault(str(given if fact is None else fact), given)
+    for one in cells:
+        fact = one.facts.get(name)
+        plain = fact if fact is None or isinstance(fact, bool | int | float | str) else str(fact)
+        found.setdefault(one.cell.id, plain if fact is None else written.get(str(fact), plain))
+    return found
