@@ -56,6 +56,8 @@ PLANTED: list[tuple[str, str, str, dict[str, str | None], Intent]] = [
     ("rt_group_limit", "medium", "cpu.rt_runtime_us = 500000",
      V1_GROUPS | {"/sys/fs/cgroup/cpu/robot/cpu.rt_runtime_us": "500000"}, CYCLIC),
     ("rt_group_limit", "fatal", "not the top group", _config(RT_GROUP_SCHED="y"), CYCLIC),
+    ("rt_group_limit", "fatal", "/sys/fs/cgroup/user.slice is not the top group",
+     _config(RT_GROUP_SCHED="y") | {"/sys/fs/cgroup/user.slice/robot/cpu.max": None}, CYCLIC),
     ("cpu_quota", "medium", "50000 of 100000 us in /sys/fs/cgroup/user.slice",
      {"/sys/fs/cgroup/user.slice/cpu.max": "50000 100000"}, CYCLIC),
     ("cpu_quota", "medium", "20000 of 100000 us in /sys/fs/cgroup/cpu/robot", V1_GROUPS | {

@@ -90,6 +90,26 @@ def test_a_kernel_whose_preemption_cannot_be_chosen_is_not_told_to(machine: Plan
     assert (said.value.partition(",")[0], said.fix.partition(" built")[0]) == ("none", "boot a kernel")
 
 
+@pytest.mark.parametrize(
+    ("release", "version", "grade", "value"),
+    [
+        ("6.6.31-v8", "#1 SMP PREEMPT Debian 2026", None, ""),
+        ("6.6.31-v8", "#1 SMP Debian 2026", "high", "none or voluntary"),
+        ("5.10.0-7", "#1 SMP PREEMPT 2026", None, ""),
+        ("5.15.0-7", "#1 SMP PREEMPT 2026", "unknown", "/sys/kernel/debug/sched/preempt is not there"),
+    ],
+)
+def test_without_its_build_a_kernels_name_tells_its_preemption(
+    machine: PlantedMachine, release: str, version: str, grade: str | None, value: str
+) -> None:
+    machine.plant({CONFIG: None, "/sys/kernel/realtime": None})
+    machine.plant({"/proc/sys/kernel/osrelease": release, "/proc/sys/kernel/version": version})
+    said = machine.findings(Intent(cpus=(1,))).get("preemption_model")
+    assert (said and said.grade, said.value.partition(",")[0] if said else "") == (grade, value)
+    if grade == "high":
+        assert said and said.fix.startswith("boot a kernel built with CONFIG_PREEMPT=y")
+
+
 def test_nothing_said_of_preemption_is_unknown(machine: PlantedMachine) -> None:
     without = {"/proc/sys/kernel/version": None, "/sys/kernel/realtime": None, CONFIG: None}
     machine.plant(without)

@@ -50,6 +50,7 @@ _MODELS = {
 }
 """Option of the build → what a kernel does that is not told otherwise."""
 
+_EITHER = "none or voluntary"
 _MODEL = "/sys/kernel/debug/sched/preempt"
 
 
@@ -164,7 +165,7 @@ def _preemption(machine: Machine) -> Iterator[Finding]:
     if model is None:
         fix = "mount -t debugfs none /sys/kernel/debug (as root; a locked-down kernel refuses)"
         yield PREEMPTION_MODEL.unknown(machine.why_not(_MODEL), fix=fix)
-    elif model in ("none", "voluntary"):
+    elif model in ("none", "voluntary", _EITHER):
         reservation = "" if _model_in_effect(machine) else f", as built or booted: {machine.why_not(_MODEL)}"
         yield PREEMPTION_MODEL.found(f"{model}{reservation}", fix=_more_preemption(machine))
 
@@ -174,7 +175,7 @@ def _more_preemption(machine: Machine) -> str:
     no command and no boot parameter does."""
     if _model_in_effect(machine) is not None:
         return PREEMPTION_MODEL.fix
-    if not _is_dynamic(machine) and machine.built_with("PREEMPT_DYNAMIC") is False:
+    if not _is_dynamic(machine) and (_says_choice(machine) or machine.built_with("PREEMPT_DYNAMIC") is False):
         return "boot a kernel built with CONFIG_PREEMPT=y or CONFIG_PREEMPT_DYNAMIC=y"
     lasting = "for good, or where the kernel is locked down and refuses that:"
     return f"mount -t debugfs none /sys/kernel/debug; {PREEMPTION_MODEL.fix.replace('for good:', lasting)}"
@@ -191,7 +192,20 @@ def _model(machine: Machine) -> str | None:
     if _is_dynamic(machine):
         given = [word for word in machine.command_line if word.startswith("preempt=")]
         return given[-1].removeprefix("preempt=") if given else _model_built(machine)
-    return _model_built(machine)
+    return _model_built(machine) or (_model_named(machine) if _says_choice(machine) else None)
+
+
+def _says_choice(machine: Machine) -> bool:
+    """Whether the version would tell that the model can be chosen: there is that choice since Linux 5.12, and
+    the version tells it since 5.16."""
+    if machine.kernel is None or not machine.text("/proc/sys/kernel/version"):
+        return False
+    return not (5, 12) <= machine.kernel < (5, 16)
+
+
+def _model_named(machine: Machine) -> str:
+    """By the version alone, of a kernel without that choice."""
+    return "full" if "PREEMPT" in (machine.text("/proc/sys/kernel/version") or "").split() else _EITHER
 
 
 def _model_in_effect(machine: Machine) -> str | None:

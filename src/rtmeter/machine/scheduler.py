@@ -135,20 +135,22 @@ def _groups(machine: Machine) -> Iterator[Finding]:
 
 
 def _rt_group(machine: Machine, group: Hierarchy) -> Iterator[Finding]:
-    folder = group.own
     if group.version == 2:
         disabled = machine.built_with("RT_GROUP_SCHED_DEFAULT_DISABLED")
         switched = {"rt_group_sched=0": True, "rt_group_sched=1": False}
         disabled = next((off for word, off in switched.items() if word in machine.command_line), disabled)
-        # Only a group with the controller has a cpu.max; the top one, which may all, has none.
-        if machine.built_with("RT_GROUP_SCHED") and not disabled and machine.text(f"{folder}/cpu.max"):
+        # Only a group with the controller has a cpu.max, and those below without go with it; the top one,
+        # which may all, has none.
+        with_controller = (folder for folder in reversed(group.above()) if machine.text(f"{folder}/cpu.max"))
+        folder = next(with_controller, None)
+        if machine.built_with("RT_GROUP_SCHED") and not disabled and folder is not None:
             value = f"RT_GROUP_SCHED, and {folder} is not the top group, the only one with runtime"
             fix = f"echo $$ > {group.mount}/cgroup.procs, and start rtmeter there"
             if machine.kernel is None or machine.kernel >= _FIRST_RT_GROUP_SWITCH:
                 fix += "; for good: boot with rt_group_sched=0"
             yield RT_GROUP_LIMIT.found(value, fix=fix)
         return
-    name = f"{folder}/cpu.rt_runtime_us"
+    name = f"{group.own}/cpu.rt_runtime_us"
     runtime, whole = machine.number(name), machine.number(_RUNTIME)
     if runtime is None and machine.built_with("RT_GROUP_SCHED"):
         yield RT_GROUP_LIMIT.unknown(machine.why_not(name))
