@@ -126,6 +126,19 @@ def test_a_container_hides_tasks(machine: PlantedMachine) -> None:
     assert found["container"].grade == "medium"
 
 
+@pytest.mark.parametrize(
+    ("file", "start"), [(None, "add to /etc/security"), ("/.dockerenv", "start the container with")]
+)
+def test_limits_are_those_that_a_container_was_started_with(
+    machine: PlantedMachine, file: str | None, start: str
+) -> None:
+    machine.plant({"/proc/self/limits": "Max locked memory 65536\nMax realtime priority 0"})
+    machine.plant({file: ""} if file else {})
+    found = machine.findings(Intent(cpus=(1,)))
+    assert found["rtprio_limit"].fix.startswith(start)
+    assert found["memlock_limit"].fix.startswith(start)
+
+
 def test_a_normal_policy_has_every_real_time_task_above(machine: PlantedMachine) -> None:
     machine.plant(task(700, "low", "fifo", 1) | task(701, "normal"))
     found = machine.findings(Intent(cpus=(1,), scheduling=Scheduling("other")))

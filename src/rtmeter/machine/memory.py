@@ -7,6 +7,7 @@ from collections.abc import Iterator
 
 from rtmeter.machine.finding import TUNED_REALTIME, Finding, Kind
 from rtmeter.machine.reading import Machine
+from rtmeter.machine.surroundings import container
 
 THP = Kind(
     "transparent_hugepages",
@@ -104,10 +105,15 @@ def _limits(machine: Machine) -> Iterator[Finding]:
         elif priority is not None and priority < policy.priority:
             line = f"@realtime - rtprio {policy.priority}"
             fix = f"add to /etc/security/limits.d/realtime.conf: {line}; log in again"
+            if container(machine):  # its limits are those it was started with
+                fix = f"start the container with --cap-add SYS_NICE --ulimit rtprio={policy.priority}"
             yield RTPRIO.found(f"RLIMIT_RTPRIO is {priority}, and {policy} is intended", fix=fix)
     locked = _limit(limits, "Max locked memory")
     if locked is not None and not has >> _CAP_IPC_LOCK & 1:
-        yield MEMLOCK.found(f"RLIMIT_MEMLOCK is {locked:,} bytes")
+        fix = MEMLOCK.fix
+        if container(machine):
+            fix = "start the container with --cap-add IPC_LOCK --ulimit memlock=-1"
+        yield MEMLOCK.found(f"RLIMIT_MEMLOCK is {locked:,} bytes", fix=fix)
 
 
 def _limit(limits: str, name: str) -> int | None:

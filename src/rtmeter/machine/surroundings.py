@@ -77,9 +77,9 @@ def check(machine: Machine) -> Iterator[Finding]:
     kernels, own = machine.text("/proc/sys/kernel/arch"), machine.architecture
     if kernels and own and family(kernels) != family(own):
         yield EMULATED.found(f"programs are run as on {own}, and the kernel is of {kernels}")
-    container = _container(machine)
-    if container is not None:
-        yield CONTAINER.found(container)
+    found = container(machine)
+    if found is not None:
+        yield CONTAINER.found(found)
     yield from _steal(machine)
     yield from _pressure(machine)
 
@@ -105,7 +105,8 @@ def hypervisor(machine: Machine) -> str | None:
     return "the device tree says so" if is_virtual else None
 
 
-def _container(machine: Machine) -> str | None:
+def container(machine: Machine) -> str | None:
+    """What says that it runs in one."""
     for name in ("/.dockerenv", "/run/.containerenv", "/run/systemd/container"):
         if machine.exists(name):
             return machine.text(name) if name == "/run/systemd/container" else f"{name} is there"
