@@ -201,12 +201,17 @@ bool tlsf_of(const rtm_run& run) {
   return kOptions.tlsf.of(run);
 }
 
+rclcpp::QoS qos_of(const rtm_run& run) {
+  if (!has_topics(run)) return rclcpp::ServicesQoS();
+  const rmw_qos_profile_t profile = rtmeter_ros::qos_of(run, kOptions);
+  return rclcpp::QoS(rclcpp::QoSInitialization::from_rmw(profile), profile);
+}
+
 }  // namespace
 
 EndpointSettings::EndpointSettings(const rtm_run& of)
-    : run(of), qos(rclcpp::QoSInitialization::from_rmw(rtmeter_ros::qos_of(of, kOptions)),
-                   rtmeter_ros::qos_of(of, kOptions)),
-      intra_process(kOptions.intra_process.of(of)), loan(kOptions.loan.of(of)), tlsf(tlsf_of(of)) {
+    : run(of), qos(qos_of(of)), intra_process(has_topics(of) && kOptions.intra_process.of(of)),
+      loan(has_topics(of) && kOptions.loan.of(of)), tlsf(has_topics(of) && tlsf_of(of)) {
   if (loan && (intra_process || tlsf))
     throw kOptions.loan.error(
         "yes",

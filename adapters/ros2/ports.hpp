@@ -12,6 +12,9 @@
 
 namespace rtmeter_ros2 {
 
+// Requests go over no topic: what is an option of topics is refused there, unread.
+inline bool has_topics(const rtm_run& run) { return run.measurement != RTM_REQUEST; }
+
 // How a run sends and receives.
 struct EndpointSettings {
   explicit EndpointSettings(const rtm_run& run);  // throws SetupError for options that exclude each other

@@ -14,6 +14,7 @@
 #include "executors.hpp"
 #include "options.hpp"
 #include "ports.hpp"
+#include "requests.hpp"
 #include "rtmeter/adapter.hpp"
 #include "timer.hpp"
 
@@ -54,6 +55,15 @@ const rtm_run& prepared(const rtm_run& run) {
   return run;
 }
 
+// Whether the client has its server beside it.
+bool inline_of(const rtm_run& run) {
+  const bool asked = kOptions.inline_server.of(run);
+  if (asked && !has_topics(run))
+    throw kOptions.inline_server.error("inline", "requests are answered by a process of its own",
+                                       "leave it out");
+  return asked && run.role == RTM_ROLE_CLIENT;
+}
+
 // rclcpp has one default context a process: a second adapter's node is one more of it.
 class Init {
  public:
@@ -79,15 +89,21 @@ class Ros2 final : public rtmeter::Adapter {
     sink.put("name", "ros2").put("version", "1").put("middleware", "ROS 2, rclcpp");
     const std::string loaded = rtmeter_ros::loaded_version("rclcpp", "librclcpp.so");
     sink.put("middleware_version", loaded.empty() ? RTMETER_RCLCPP_VERSION : loaded);
-    for (const char* what : {"wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "cycle"})
+    for (const char* what : {"wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "request", "cycle"})
       sink.put("measures", what);
+    sink.put("interfaces", "service");
+#ifdef RTMETER_ROS2_ACTIONS
+    sink.put("interfaces", "action");
+#endif
     for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.timer", drive);
     for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
     for (const char* components : {"one_thread", "two_threads"}) sink.put("components", components);
     for (const char* way : {"spin", "spin_once", "poll"}) sink.put("receives.roundtrip", way);
+    for (const char* way : {"spin", "spin_once", "poll"}) sink.put("receives.request", way);
     sink.put("inline.server", "inline");
     for (const char* place : {"same_node", "same_process"}) sink.put("second_topic", place);
-    for (const char* what : {"roundtrip", "cycle components=two_threads"}) sink.put("background", what);
+    for (const char* what : {"roundtrip", "request", "cycle components=two_threads"})
+      sink.put("background", what);
     rtmeter_ros::describe_brings(sink);
     kOptions.describe(sink);
   }
@@ -95,8 +111,7 @@ class Ros2 final : public rtmeter::Adapter {
   explicit Ros2(const rtm_run& run)
       : run_(prepared(run)), spinning_(run), settings_(run), threads_(run, kOptions.threads),
         domain_(rtmeter_ros::domain_of(run, kOptions)), bare_node_(kOptions.bare_node.of(run)),
-        inline_server_(kOptions.inline_server.of(run) && run.role == RTM_ROLE_CLIENT),
-        init_(Init::of_process(domain_)) {
+        inline_server_(inline_of(run)), init_(Init::of_process(domain_)) {
     if (run.measurement == RTM_WAKEUP) return;  // nothing is ever called back
     executor_ = make_executor(spinning_.executor, spinning_.threads, executor_options(settings_));
     if (spinning_.own_group || inline_server_ || two_threads())
@@ -108,6 +123,8 @@ class Ros2 final : public rtmeter::Adapter {
     executor_.reset();
     timers_.clear();
     ports_.clear();
+    clients_.clear();
+    servers_.clear();
     nodes_.clear();
   }
 
@@ -148,6 +165,27 @@ class Ros2 final : public rtmeter::Adapter {
     return 0;
   }
 
+  void* create_client(void* component, const std::string& service, rtm_on_reply on_reply,
+                      void* user) override {
+    clients_.push_back(make_client(place_of(component, service), on_reply, user));
+    threads_.enforce();
+    return clients_.back().get();
+  }
+  void* create_server(void* component, const std::string& service, rtm_on_message on_request,
+                      void* user) override {
+    servers_.push_back(make_server(place_of(component, service), on_request, user));
+    threads_.enforce();
+    return servers_.back().get();
+  }
+  int call(void* client, const rtm_message& request) override {
+    static_cast<Client*>(client)->call(request);
+    return 0;
+  }
+  int reply(void* server, rtm_reply what, const rtm_message& message) override {
+    static_cast<Server*>(server)->reply(what, message);
+    return 0;
+  }
+
   int spin(std::int64_t /*timeout_ns*/) override {
     return uninterrupted([&] {
       if (spinning_.call == "spin")
@@ -185,14 +223,21 @@ class Ros2 final : public rtmeter::Adapter {
     sink.put("executor", spinning_.executor).put("spin", spinning_.call);
     sink.put("callback_group", spinning_.own_group ? "own" : "node");
     if (!timers_.empty()) sink.put("reported_clock", steady_is_monotonic() ? "monotonic" : "monotonic_raw");
-    if (ports_.empty()) return;
-    sink.put("intra_process", settings_.intra_process ? "yes" : "no")
-        .put("loan", settings_.loan ? "yes" : "no");
-    sink.put("allocator", settings_.tlsf ? "tlsf" : "std");
-    if (settings_.tlsf) sink.put("payload_allocator", "std");
-    if (run_.role == RTM_ROLE_CLIENT) sink.put("server", inline_server_ ? "inline" : "process");
+    if (!ports_.empty()) {
+      sink.put("intra_process", settings_.intra_process ? "yes" : "no")
+          .put("loan", settings_.loan ? "yes" : "no");
+      sink.put("allocator", settings_.tlsf ? "tlsf" : "std");
+      if (settings_.tlsf) sink.put("payload_allocator", "std");
+      if (run_.role == RTM_ROLE_CLIENT) sink.put("server", inline_server_ ? "inline" : "process");
+    }
     std::vector<rtmeter_common::EndFacts> ends;
     for (const auto& port : ports_) ends.push_back(port->facts());
+    // What executors of events take comes in order; of wait sets see the adapter's page.
+    const bool by_events = spinning_.executor.rfind("events", 0) == 0;
+    if (run_.interface == RTM_ACTION && !clients_.empty() && !by_events) sink.put("may_drop", "feedback");
+    for (const auto& client : clients_) ends.push_back(client->facts());
+    for (const auto& server : servers_) ends.push_back(server->facts());
+    if (ends.empty()) return;
     rtmeter_common::describe_ends(sink, ends, other_nodes(), rtmeter_ros::discovery_scope(domain_), "nodes");
   }
 
@@ -220,6 +265,11 @@ class Ros2 final : public rtmeter::Adapter {
     rclcpp::Node::SharedPtr node;
     rclcpp::CallbackGroup::SharedPtr group;  // null: the node's own
   };
+
+  Place place_of(void* component, const std::string& service) const {
+    const auto* of = static_cast<Component*>(component);
+    return {of->node, of->group, run_, service};
+  }
 
   Component& add_node(const std::string& name, bool in_background) {
     rclcpp::NodeOptions options;
@@ -304,6 +354,8 @@ class Ros2 final : public rtmeter::Adapter {
   std::deque<Component> nodes_;
   std::deque<Timer> timers_;
   std::deque<std::unique_ptr<Port>> ports_;
+  std::deque<std::unique_ptr<Client>> clients_;
+  std::deque<std::unique_ptr<Server>> servers_;
   std::vector<std::pair<std::string, Publisher*>> publishers_;
   Publisher* echo_to_ = nullptr;  // the server's
   std::atomic<bool> inside_{false}, interrupted_{false};

@@ -20,7 +20,10 @@ needs_ros2 = pytest.mark.skipif(
 _INDEX = "share/ament_index/resource_index/rmw_typesupport"
 RMWS = sorted({path.name for prefix in _PREFIXES for path in (prefix / _INDEX).glob("rmw_*_cpp")})
 """The RMWs installed here."""
-OPTIONS = describe("ros2", _PROBE).facts["option"] if _PROBE else {}
+_FACTS = describe("ros2", _PROBE).facts if _PROBE else {}
+OPTIONS = _FACTS.get("option", {})
+INTERFACES = _FACTS.get("interfaces", [])
+"""What requests go over here: actions where the adapter is built with an rclcpp_action."""
 HAS_TLSF = "|tlsf|" in OPTIONS.get("allocator", "")
 EXECUTORS = OPTIONS.get("executor", "single_threaded").partition(":")[0].split("|")
 

@@ -17,6 +17,7 @@ from rtmeter.measure.probe.probes import describe, find_probes
 pytestmark = needs_ros2
 
 TIMER: Config = ROS2 | {"measurement": "timer", "mode": "periodic"}
+REQUEST: Config = ROS2 | {"measurement": "request", "role": "server"}
 ALONE: Config = ROS2 | {"measurement": "roundtrip", "role": "client", "loss_timeout_ns": LONG}
 ALL_EXECUTORS = ("single_threaded", "multi_threaded", "static_single_threaded", "events", "events_cbg")
 
@@ -165,6 +166,12 @@ def test_memory_that_is_not_lent(tmp_path: Path, rmw: str) -> None:
         (CYCLE | with_options(loan="yes") | {"payload_bytes": 5 << 20}, "payload_bytes"),
         (CYCLE | with_options(server="inlined"), "option server"),
         (CYCLE | with_options(history="some"), "option history"),
+        (REQUEST | {"interface": "errand"}, "interface"),
+        (REQUEST | with_options(intra_process="yes"), "option intra_process"),
+        (REQUEST | with_options(loan="yes"), "option loan"),
+        (REQUEST | with_options(allocator="std"), "option allocator"),
+        (REQUEST | with_options(history="keep_all"), "option history"),
+        (REQUEST | with_options(server="inline"), "option server"),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(tmp_path: Path, config: Config, field: str) -> None:

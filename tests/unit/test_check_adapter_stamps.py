@@ -94,6 +94,9 @@ def test_stamps_of_one_moment_are_in_order() -> None:
 def test_an_action_whose_goals_have_no_feedback_is_named() -> None:
     goal = GOAL | {"first_feedback_ns": ABSENT}
     assert found(goal, ACTION) == "of 2 goals 2 were accepted, and 0 had feedback"
+    drops = {"adapter": {"may_drop": "feedback"}}
+    assert found(goal, ACTION, drops) == ""
+    assert found(goal, ACTION, drops, accepted_ns=ABSENT) == "of 2 goals 1 were accepted, and 0 had feedback"
 
 
 def test_a_server_has_heard_what_was_answered() -> None:

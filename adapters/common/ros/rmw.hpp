@@ -135,6 +135,16 @@ inline void add_policies(const rmw_qos_profile_t& qos, rtmeter_common::EndFacts&
   facts.policies["depth"] = std::to_string(qos.depth);
 }
 
+// An end of a service or an action, with its profile.
+inline rtmeter_common::EndFacts request_facts(const std::string& name, const rmw_qos_profile_t& qos,
+                                              bool is_matched) {
+  rtmeter_common::EndFacts facts;
+  facts.name = name;
+  add_policies(qos, facts);
+  facts.matched = is_matched ? 1 : 0;
+  return facts;
+}
+
 // The policy that kept two ends from matching; empty for none.
 inline std::string policy_name(rmw_qos_policy_kind_t kind) {
   if (kind == RMW_QOS_POLICY_INVALID) return "";

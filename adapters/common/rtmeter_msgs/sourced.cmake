@@ -8,6 +8,12 @@ foreach(package rcl rmw rosidl_default_generators)
 endforeach()
 set_property(GLOBAL PROPERTY RTMETER_ROS sourced)
 
+# Client libraries that have actions bring what an action's messages are made of.
+find_package(action_msgs QUIET)
+if(action_msgs_FOUND)
+  list(APPEND files action/Errand.action)
+endif()
+
 set(CMAKE_INSTALL_RPATH "\$ORIGIN")  # the libraries of the messages find each other
 rosidl_generate_interfaces(${PROJECT_NAME} ${files} SKIP_GROUP_MEMBERSHIP_CHECK)
 add_library(rtmeter_msgs_c INTERFACE)

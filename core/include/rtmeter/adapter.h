@@ -220,7 +220,8 @@ typedef struct rtm_timer_traits {
  * background (repeated): measurements in which threads of the middleware's must run beside the measured one,
  * "cycle" or, with these components or a value of an option only, "cycle components=two_threads": a measured
  * thread of real-time priority that polls leaves them no time on its CPU, and that is refused. After start
- * also endpoint (what a client in another process needs), qos.<policy>, and whatever is in effect. chosen
+ * also endpoint (what a client in another process needs), qos.<policy>, may_drop (feedback: where the
+ * middleware may drop that of every goal by its own ways), and whatever is in effect. chosen
  * (repeated): keys of what follows from the session alone, such as a domain, port or process that nobody
  * asked for; it tells no two runs apart. Where ends find each other by discovery: discovery (what was looked
  * for, where, and who was found), others (of a client: how many other participants or nodes it knows) and

@@ -131,7 +131,8 @@ def _exchange(rows: Columns, meta: Mapping[str, Any], config: RunConfig) -> Iter
         if (accepted | told).any():
             yield "a service has told RTM_ACCEPTED or RTM_FEEDBACK", "a service tells its reply alone"
         return
-    if not accepted.all() or not told.any():
+    may_drop = "feedback" in meta["adapter"].get("may_drop", ())
+    if not accepted.all() or not (told.any() or may_drop):
         yield (
             f"of {len(accepted)} goals {accepted.sum()} were accepted, and {told.sum()} had feedback",
             "tell RTM_ACCEPTED and RTM_FEEDBACK as they come, by the sequence number of the goal",
