@@ -3,24 +3,14 @@
 #include <rcl/error_handling.h>
 #include <rcl/event.h>
 #include <rosidl_runtime_c/message_type_support_struct.h>
-#include <rosidl_runtime_c/primitives_sequence_functions.h>
 
 #include <algorithm>
-#include <cstring>
 
 namespace rtmeter_rcl {
 namespace {
 
 const rosidl_message_type_support_t* type_support() {
   return ROSIDL_GET_MSG_TYPE_SUPPORT(rtmeter_msgs, msg, Message);
-}
-
-// What rcl has no result for: the next call would complain that it was not read.
-template <typename Result>
-int done(Result result) noexcept {
-  if (result == RCL_RET_OK) return 0;
-  rcl_reset_error();
-  return -1;
 }
 
 // The policy that a peer's end was refused for.
@@ -39,23 +29,6 @@ void check(rcl_ret_t result, const std::string& what) {
   rcl_reset_error();
   throw rtmeter::SetupError(what, std::to_string(result), "rcl: " + words,
                             "see the middleware's messages in the cell's probe.stderr");
-}
-
-Message::Message(std::uint32_t payload_bytes) {
-  if (!rtmeter_msgs__msg__Message__init(&message_) ||
-      !rosidl_runtime_c__uint8__Sequence__init(&message_.payload, payload_bytes))
-    throw rtmeter::SetupError("payload_bytes", std::to_string(payload_bytes), "there is no memory for it",
-                              "choose a smaller payload");
-}
-Message::~Message() { rtmeter_msgs__msg__Message__fini(&message_); }
-
-rtm_message Message::view() const {
-  return {message_.sequence, message_.payload.data, static_cast<std::uint32_t>(message_.payload.size)};
-}
-void Message::set(const rtm_message& message) noexcept {
-  message_.sequence = message.sequence;
-  message_.payload.size = std::min<std::size_t>(message.bytes, message_.payload.capacity);
-  std::memcpy(message_.payload.data, message.data, message_.payload.size);
 }
 
 Watch::~Watch() {
@@ -86,7 +59,8 @@ void Watch::take() noexcept {}
 #endif
 
 Publisher::Publisher(rcl_node_t* node, const rtm_run& run, const std::string& topic)
-    : name_("publisher of " + topic), node_(node), message_(run.payload_bytes) {
+    : name_("publisher of " + topic), node_(node) {
+  make_room(*message_, run.payload_bytes);
   rcl_publisher_options_t options = rcl_publisher_get_default_options();
   options.qos = rtmeter_ros::qos_of(run, kOptions);
   check(rcl_publisher_init(&handle_, node, type_support(), rtmeter_ros::topic_name(run, topic).c_str(),
@@ -99,7 +73,7 @@ Publisher::~Publisher() {
   done(rcl_publisher_fini(&handle_, node_));
 }
 int Publisher::publish(const rtm_message& message) noexcept {
-  message_.set(message);
+  set(*message_, message);
   return done(rcl_publish(&handle_, message_.get(), nullptr));
 }
 rtmeter_common::EndFacts Publisher::facts() const {
@@ -113,8 +87,8 @@ rtmeter_common::EndFacts Publisher::facts() const {
 
 Subscription::Subscription(rcl_node_t* node, const rtm_run& run, const std::string& topic,
                            rtm_on_message on_message, void* user)
-    : name_("subscription of " + topic), node_(node), message_(run.payload_bytes), on_message_(on_message),
-      user_(user) {
+    : name_("subscription of " + topic), node_(node), on_message_(on_message), user_(user) {
+  make_room(*message_, run.payload_bytes);
   rcl_subscription_options_t options = rcl_subscription_get_default_options();
   options.qos = rtmeter_ros::qos_of(run, kOptions);
   check(rcl_subscription_init(&handle_, node, type_support(), rtmeter_ros::topic_name(run, topic).c_str(),
@@ -129,7 +103,7 @@ Subscription::~Subscription() {
 void Subscription::take() noexcept {
   rmw_message_info_t info = rmw_get_zero_initialized_message_info();
   if (done(rcl_take(&handle_, message_.get(), &info, nullptr)) != 0) return;  // none was left
-  const rtm_message message = message_.view();
+  const rtm_message message = view(*message_);
   on_message_(user_, &message);
 }
 rtmeter_common::EndFacts Subscription::facts() const {

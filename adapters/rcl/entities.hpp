@@ -8,6 +8,7 @@
 #include <string>
 
 #include "../common/ros/rmw.hpp"
+#include "bodies.hpp"
 #include "rtmeter/adapter.hpp"
 
 namespace rtmeter_rcl {
@@ -17,20 +18,7 @@ inline const rtmeter_ros::OptionSet kOptions;
 // Throws SetupError with rcl's words if a call of the setup failed.
 void check(rcl_ret_t result, const std::string& what);
 
-// The C message with room for a payload.
-class Message {
- public:
-  explicit Message(std::uint32_t payload_bytes);
-  Message(const Message&) = delete;
-  Message& operator=(const Message&) = delete;
-  ~Message();
-  rtmeter_msgs__msg__Message* get() { return &message_; }
-  rtm_message view() const;
-  void set(const rtm_message& message) noexcept;  // no more bytes than there is room for
-
- private:
-  rtmeter_msgs__msg__Message message_{};
-};
+using Message = RTMETER_OWNED(rtmeter_msgs__msg__Message);
 
 // Tells of the matches of an end, where rcl does.
 class Watch {

@@ -61,6 +61,9 @@ class Rcl final : public rtmeter::Adapter {
     for (const char* what : {"wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "request", "cycle"})
       sink.put("measures", what);
     sink.put("interfaces", "service");
+#ifdef RTMETER_RCL_ACTIONS
+    sink.put("interfaces", "action");
+#endif
 #ifdef RTMETER_RCL_HAS_MATCHED
     sink.put("measures", "discovery").put("receives.discovery", "spin_once");
     for (const char* end : {"publisher", "subscriber"}) sink.put("matches", end);
@@ -135,23 +138,17 @@ class Rcl final : public rtmeter::Adapter {
   }
 
   void* create_client(void* node, const std::string& service, rtm_on_reply on_reply, void* user) override {
-    clients_.emplace_back(&static_cast<Node*>(node)->handle, run_, service, on_reply, user);
-    threads_.enforce();
-    resize();
-    return &clients_.back();
+    return add(make_client(place_of(node, service), on_reply, user));
   }
   void* create_server(void* node, const std::string& service, rtm_on_message on_request,
                       void* user) override {
-    services_.emplace_back(&static_cast<Node*>(node)->handle, run_, service, on_request, user);
-    threads_.enforce();
-    resize();
-    return &services_.back();
+    return add(make_server(place_of(node, service), on_request, user));
   }
   int call(void* client, const rtm_message& request) override {
-    return static_cast<Client*>(client)->call(request);
+    return static_cast<RequestEnd*>(client)->call(request);
   }
-  int reply(void* server, rtm_reply /*what*/, const rtm_message& message) override {
-    return static_cast<Service*>(server)->reply(message);
+  int reply(void* server, rtm_reply what, const rtm_message& message) override {
+    return static_cast<RequestEnd*>(server)->reply(what, message);
   }
 
   int spin(std::int64_t timeout_ns) override {
@@ -175,12 +172,21 @@ class Rcl final : public rtmeter::Adapter {
     std::vector<rtmeter_common::EndFacts> ends;
     for (const Publisher& publisher : publishers_) ends.push_back(publisher.facts());
     for (const Subscription& subscription : subscriptions_) ends.push_back(subscription.facts());
-    for (const Client& client : clients_) ends.push_back(client.facts());
-    for (const Service& service : services_) ends.push_back(service.facts());
+    for (const auto& end : requests_) ends.push_back(end->facts());
     rtmeter_common::describe_ends(sink, ends, other_nodes(), rtmeter_ros::discovery_scope(domain_), "nodes");
   }
 
  private:
+  Place place_of(void* node, const std::string& name) const {
+    return {&static_cast<Node*>(node)->handle, &context_->clock, run_, name};
+  }
+  RequestEnd* add(std::unique_ptr<RequestEnd> end) {
+    requests_.push_back(std::move(end));
+    threads_.enforce();
+    resize();
+    return requests_.back().get();
+  }
+
   bool is_monotonic() const {
     return rtmeter_ros::is_monotonic([&] {
       rcl_time_point_value_t now = 0;
@@ -206,8 +212,17 @@ class Rcl final : public rtmeter::Adapter {
   void resize() {
     if (rcl_wait_set_is_valid(&wait_set_)) check(rcl_wait_set_fini(&wait_set_), "wait set");
     wait_set_ = rcl_get_zero_initialized_wait_set();
-    check(rcl_wait_set_init(&wait_set_, subscriptions_.size(), 1, timers_.size(), clients_.size(),
-                            services_.size(), watches_.size(), &context_->context, context_->allocator),
+    Room all{subscriptions_.size(), 1, timers_.size(), 0, 0};
+    for (const auto& end : requests_) {
+      const Room room = end->room();
+      all.subscriptions += room.subscriptions;
+      all.guard_conditions += room.guard_conditions;
+      all.timers += room.timers;
+      all.clients += room.clients;
+      all.services += room.services;
+    }
+    check(rcl_wait_set_init(&wait_set_, all.subscriptions, all.guard_conditions, all.timers, all.clients,
+                            all.services, watches_.size(), &context_->context, context_->allocator),
           "wait set");
   }
 
@@ -217,10 +232,7 @@ class Rcl final : public rtmeter::Adapter {
     for (const Timer& timer : timers_) result |= rcl_wait_set_add_timer(&wait_set_, timer.get(), nullptr);
     for (const Subscription& subscription : subscriptions_)
       result |= rcl_wait_set_add_subscription(&wait_set_, subscription.get(), nullptr);
-    for (const Client& client : clients_)
-      result |= rcl_wait_set_add_client(&wait_set_, client.get(), nullptr);
-    for (const Service& service : services_)
-      result |= rcl_wait_set_add_service(&wait_set_, service.get(), nullptr);
+    for (const auto& end : requests_) result |= end->add_to(wait_set_);
     for (const Watch& watch : watches_) result |= rcl_wait_set_add_event(&wait_set_, watch.get(), nullptr);
     result |= rcl_wait_set_add_guard_condition(&wait_set_, &context_->wake, nullptr);
     if (result == RCL_RET_OK) result = rcl_wait(&wait_set_, timeout_ns == INT64_MAX ? -1 : timeout_ns);
@@ -234,10 +246,7 @@ class Rcl final : public rtmeter::Adapter {
       if (wait_set_.events[i] != nullptr) watches_[i].take();
     for (std::size_t i = 0; i < subscriptions_.size(); ++i)
       if (wait_set_.subscriptions[i] != nullptr) subscriptions_[i].take();
-    for (std::size_t i = 0; i < clients_.size(); ++i)
-      if (wait_set_.clients[i] != nullptr) clients_[i].take();
-    for (std::size_t i = 0; i < services_.size(); ++i)
-      if (wait_set_.services[i] != nullptr) services_[i].take();
+    for (const auto& end : requests_) end->take(wait_set_);
     return 0;
   }
 
@@ -252,8 +261,7 @@ class Rcl final : public rtmeter::Adapter {
   std::deque<Watch> watches_;  // of a discovery: they end before their ends
   rtm_on_match on_match_ = nullptr;
   void* watcher_ = nullptr;
-  std::deque<Client> clients_;
-  std::deque<Service> services_;
+  std::deque<std::unique_ptr<RequestEnd>> requests_;
   rcl_wait_set_t wait_set_ = rcl_get_zero_initialized_wait_set();
   std::atomic<bool> interrupted_{false};
 };

@@ -3,6 +3,7 @@ what cannot be refused by name."""
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -54,6 +55,10 @@ def over_rclcpp() -> list[Any]:
     [
         over("posix", id="posix tcp, open", options={"stream": "tcp"}, in_flight="open"),
         over("posix", id="posix, 1 MiB", payload_bytes=1 << 20, receive="spin_once"),
+        over("rcl", id="rcl, service"),
+        over("rcl", id="rcl, action", interface="action"),
+        over("rcl", id="rcl, action, open", interface="action", in_flight="open"),
+        over("rcl", id="rcl, action, 1 MiB", interface="action", payload_bytes=1 << 20, receive="poll"),
         over("rclpy", id="rclpy, service"),
         over("rclpy", id="rclpy, action", interface="action"),
         *over_rclcpp(),
@@ -83,6 +88,25 @@ def test_every_request_is_answered_and_its_stamps_come_in_order(tmp_path: Path, 
     assert told.any() or reader.meta["adapter"].get("may_drop") == "feedback"
     assert (rows["sent_ns"] <= rows["first_feedback_ns"])[told].all()
     assert (rows["first_feedback_ns"] <= rows["received_ns"])[told].all()
+
+
+def between(asks: str, answers: str) -> Any:
+    marks = [mark for adapter in (asks, answers) for mark in over(adapter, interface="action").marks]
+    if "rclpy" in (asks, answers):
+        sourced = "AMENT_PREFIX_PATH" in os.environ
+        marks.append(pytest.mark.skipif(sourced, reason="rclpy is PyPI's, and rcl of what is sourced"))
+    return pytest.param(asks, answers, marks=marks, id=f"{asks}, {answers}")
+
+
+@pytest.mark.parametrize(
+    ("asks", "answers"),
+    [between("rcl", "rclpy"), between("rclpy", "rcl"), between("rcl", "ros2"), between("ros2", "rcl")],
+)
+def test_an_action_of_one_library_takes_anothers_goals(tmp_path: Path, asks: str, answers: str) -> None:
+    config = REQUEST | {"adapter": asks, "interface": "action"}
+    with client_and_server(tmp_path, config, {"adapter": answers}) as (client, server):
+        assert settled(client, server)["lost"] == 0
+    assert read(server.log)[0].meta["adapter"]["name"] == answers
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ file(GLOB includes ${prefix}/include/r* ${prefix}/include/*_interfaces ${prefix}
 add_library(rtmeter_ros INTERFACE)
 target_include_directories(rtmeter_ros SYSTEM INTERFACE ${prefix}/include ${includes})
 target_compile_definitions(rtmeter_ros INTERFACE RTMETER_RCL_VERSION="${version}")
-foreach(library rcl rmw rmw_fastrtps_cpp rcutils rosidl_runtime_c)
+foreach(library rcl rcl_action rmw rmw_fastrtps_cpp rcutils rosidl_runtime_c)
   target_link_libraries(rtmeter_ros INTERFACE ${prefix}/lib/lib${library}.so)
 endforeach()
 target_link_libraries(rtmeter_ros INTERFACE Python3::Python)  # their Python conversions have need of it
@@ -72,18 +72,18 @@ function(link_with_interfaces TARGET LANGUAGE)
   endforeach()
 endfunction()
 
-add_library(rtmeter_msgs_c STATIC ${message_sources} ${call_sources})
+add_library(rtmeter_msgs_c STATIC ${message_sources} ${call_sources} ${errand_sources})
 set_target_properties(rtmeter_msgs_c PROPERTIES POSITION_INDEPENDENT_CODE ON)
 target_include_directories(rtmeter_msgs_c SYSTEM PUBLIC ${CMAKE_CURRENT_BINARY_DIR}/generated)
 target_link_libraries(rtmeter_msgs_c PUBLIC rtmeter_ros ${prefix}/lib/librosidl_typesupport_fastrtps_c.so
                                             ${prefix}/lib/librosidl_typesupport_fastrtps_cpp.so
                                             ${prefix}/lib/libfastcdr.so)
-link_with_interfaces(rtmeter_msgs_c c service_msgs builtin_interfaces)
+link_with_interfaces(rtmeter_msgs_c c action_msgs builtin_interfaces service_msgs unique_identifier_msgs)
 
 # The Python package, of which all is in the folder python.
 set(python ${CMAKE_CURRENT_BINARY_DIR}/python/${PROJECT_NAME})
 file(GLOB numpy ${prefix}/lib/python*/site-packages/numpy/_core/include)
-add_library(rtmeter_msgs_py MODULE EXCLUDE_FROM_ALL ${python_sources} ${errand_sources})
+add_library(rtmeter_msgs_py MODULE EXCLUDE_FROM_ALL ${python_sources})
 target_include_directories(rtmeter_msgs_py SYSTEM PRIVATE ${numpy})
 target_link_libraries(rtmeter_msgs_py PUBLIC rtmeter_msgs_c)
 link_with_interfaces(rtmeter_msgs_py py action_msgs builtin_interfaces service_msgs unique_identifier_msgs)
