@@ -11,12 +11,12 @@ import numpy.typing as npt
 
 from rtmeter.exports.distribution import name_of
 from rtmeter.exports.mcap_file import McapFile
-from rtmeter.exports.phases import begins, has_releases, misses
-from rtmeter.model import ABSENT
+from rtmeter.exports.phases import begins, has_releases, missed
+from rtmeter.model import ABSENT, TWO_ENDS
 from rtmeter.results import store
 from rtmeter.results.record import CellRecord
 from rtmeter.statistics.quantities import Columns, Ints, quantities, timeout_ns
-from rtmeter.statistics.views import OUTCOME_BITS
+from rtmeter.statistics.views import OUTCOME_BITS, up_to_a_ping
 from rtmeter.values import version
 
 _LITTLE_ENDIAN_CDR = b"\x00\x01\x00\x00"
@@ -44,7 +44,8 @@ def _write_cell(writer: McapFile, folder: Path, record: CellRecord, name: str) -
     columns: list[str] | None = None
     channel = 0
     to_wall_ns = _to_wall_ns(record)
-    for rows in store.chunks(folder)():
+    chunks = store.chunks(folder)()
+    for rows in up_to_a_ping(chunks) if meta["measurement"] in TWO_ENDS else chunks:
         if columns is None:
             columns = sorted(c for c in rows if c.endswith("_ns"))
             known = [q for q in quantities(meta) if set(q.columns) <= rows.keys()]
@@ -53,14 +54,14 @@ def _write_cell(writer: McapFile, folder: Path, record: CellRecord, name: str) -
             metadata = {"cell": record.id, "adapter": record.adapter}
             channel = writer.channel(f"/{name}", type_name, schema, metadata)
         of = {q.name: q.of(rows, timeout_ns(meta)) for q in known}
-        late = misses(rows, of[known[0].name], record.config.get("deadline_ns"))
+        late = np.isin(rows["k"], missed(meta, rows, record.deadline_ns))
         begin = begins(meta, rows)
         times = np.where(begin == ABSENT, 0, np.maximum(begin + to_wall_ns, 0))
         writer.messages(channel, times, _messages(rows, columns, of, late))
 
 
 def _messages(
-    rows: Columns, columns: list[str], of: Mapping[str, Ints], late: Mapping[str, Any]
+    rows: Columns, columns: list[str], of: Mapping[str, Ints], late: npt.NDArray[np.bool_]
 ) -> npt.NDArray[Any]:
     """The bytes of a message a row, in the order of the schema."""
     layout = [("cdr", "S4"), *((name, "<i8") for name in ("k", *columns))]
@@ -72,8 +73,7 @@ def _messages(
     for name, value in of.items():
         found[f"{name}_us"] = np.where(value == ABSENT, np.nan, value / 1000)
     found["status"] = rows["status"] & OUTCOME_BITS
-    for which in late.values():
-        found["missed"][which] = 1
+    found["missed"] = late
     return found
 
 
@@ -84,7 +84,7 @@ def _schema(record: CellRecord, columns: list[str], known: list[str]) -> str:
     lines += ["# Quantities in microseconds, NaN where there is none."]
     lines += [f"float64 {name}_us" for name in known]
     lines += ["uint8 IN_FLIGHT=0", "uint8 SERVED=1", "uint8 SKIPPED=2", "uint8 LOST=3", "uint8 status"]
-    lines += ["# Lost, skipped, or served after the deadline; false in the warm-up.", "bool missed"]
+    lines += ["# As verdicts count it, false in the warm-up.", "bool missed"]
     return "\n".join(lines) + "\n"
 
 

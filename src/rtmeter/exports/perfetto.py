@@ -13,17 +13,18 @@ from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder
 from rtmeter.exports import scheduler
 from rtmeter.exports.distribution import name_of
 from rtmeter.exports.phases import MEASURED, Phase, begins, has_releases, misses, phases, with_expected
-from rtmeter.model import ABSENT, TWO_ENDS
+from rtmeter.model import ABSENT, LOST, TWO_ENDS
 from rtmeter.results import store
 from rtmeter.results.record import CellRecord
 from rtmeter.statistics.quantities import Columns, Ints, Quantity, judged_quantity, timeout_ns
+from rtmeter.statistics.views import LATER, OUTCOME_BITS
 from rtmeter.trace.table import FILE, open_trace
 
 MOST = 2_000_000
 """Releases of a cell that a trace holds whole; of a longer one those around its largest values."""
 
 WORST, AROUND = 1_000, 50
-"""How many of the largest values, and how many releases on either side of each."""
+"""How many of the largest values, lost ones first, and how many releases on either side of each."""
 
 _SEQUENCE = 1
 
@@ -42,7 +43,7 @@ def write(path: Path, out: Path) -> list[str]:
                 continue
             left_out = _write_cell(trace, folder, record, name, number)
             if left_out:
-                kept = f"those around the {WORST:,} largest values are there"
+                kept = f"those around the {WORST:,} largest values, lost ones first, are there"
                 notes.append(f"{name}: {left_out:,} releases are left out; {kept}")
             if (folder / FILE).is_file():
                 scheduler.write(open_trace(folder / FILE), trace.scheduling)
@@ -143,7 +144,7 @@ def _write_cell(trace: _Trace, folder: Path, record: CellRecord, name: str, numb
     releases = trace.track("releases", threads[MEASURED])
     missed = trace.track("misses", threads[MEASURED])
     counter = trace.track(f"{quantity.name} (us)", threads[MEASURED], unit="us")
-    deadline_ns = record.config.get("deadline_ns")
+    deadline_ns = record.deadline_ns
     for rows in _picked(meta, folder, chosen):
         _write_rows(trace, meta, quantity, rows, lanes, (releases, missed, counter), deadline_ns)
     return total - len(chosen) if chosen is not None else 0
@@ -212,11 +213,13 @@ def _chosen(meta: Mapping[str, Any], quantity: Quantity, folder: Path) -> tuple[
     worst_k = worst_ns = np.empty(0, dtype=np.int64)
     for rows in store.chunks(folder)():
         total += len(rows["k"])
-        value = quantity.of(rows, timeout_ns(meta))
+        lost = (rows["status"] & OUTCOME_BITS) == LOST
+        value = np.where(lost, LATER, quantity.of(rows, timeout_ns(meta)))
         k, ns = np.concatenate((worst_k, rows["k"])), np.concatenate((worst_ns, value))
         keep = np.argsort(ns, kind="stable")[-WORST:]
         worst_k, worst_ns = k[keep], ns[keep]
     if total <= MOST:
         return None, total
     around = np.unique((worst_k[:, None] + np.arange(-AROUND, AROUND + 1)).ravel())
-    return around[around >= 0], total
+    there = [rows["k"][np.isin(rows["k"], around)] for rows in store.chunks(folder)()]
+    return np.concatenate(there), total

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from rtmeter.model import ABSENT, LOST, SKIPPED, WARM_UP_FLAG
+from rtmeter.model import ABSENT, LOST, SKIPPED, TWO_ENDS, WARM_UP_FLAG
 from rtmeter.results.data import samples_of
 from rtmeter.results.record import CellRecord
-from rtmeter.statistics.quantities import Columns, Ints, kind, timeout_ns
-from rtmeter.statistics.views import OUTCOME_BITS
+from rtmeter.statistics.quantities import Columns, Ints, judged_quantity, kind, timeout_ns
+from rtmeter.statistics.views import LATER, OUTCOME_BITS, per_release
 
 MEASURED, SERVER = "measured", "server"
 
@@ -102,3 +102,15 @@ def misses(rows: Columns, value_ns: Ints, deadline_ns: int | None) -> dict[str, 
     if deadline_ns is not None:
         found["late"] = (value_ns != ABSENT) & (value_ns > deadline_ns)
     return {name: np.flatnonzero(which & measured) for name, which in found.items()}
+
+
+def missed(meta: Mapping[str, Any], rows: Columns, deadline_ns: int | None) -> Ints:
+    """The releases (k) that verdicts count as missed; without a deadline those that are a miss by any. Rows
+    of round trips and requests end with the ping that serves the skipped ones (views.up_to_a_ping)."""
+    skips_miss = meta["measurement"] not in TWO_ENDS
+    latest_ns = LATER - 1 if deadline_ns is None else deadline_ns
+    found = [
+        block.k[(block.value > latest_ns) | (skips_miss & (block.outcome == SKIPPED))]
+        for block in per_release(meta, judged_quantity(meta), [rows])
+    ]
+    return np.concatenate([np.empty(0, dtype=np.int64), *found])

@@ -50,7 +50,7 @@ def per_release(
     """
     if meta["measurement"] in TWO_ENDS:
         names = {"status", "release_ns", *quantity.columns} | ({"k"} if with_k else set())
-        for rows in _up_to_a_ping(_only(names, rows) for rows in _measured(chunks)):
+        for rows in up_to_a_ping(_only(names, rows) for rows in _measured(chunks)):
             yield _present(_answered(quantity, rows, with_k))
     else:
         for rows in _measured(chunks):
@@ -158,7 +158,7 @@ def _answered(quantity: Quantity, rows: Columns, with_k: bool) -> Block:
     return Block(_k_of(rows, with_k), value, outcome)
 
 
-def _up_to_a_ping(chunks: Iterable[Columns]) -> Iterator[Columns]:
+def up_to_a_ping(chunks: Iterable[Columns]) -> Iterator[Columns]:
     """The same rows cut so that each chunk ends with a ping, except for what follows the last one."""
     held: Columns | None = None
     for chunk in chunks:
