@@ -186,7 +186,15 @@ def test_misses_that_are_not_told_apart_are_told_alike_everywhere(tmp_path: Path
     assert invoke(["summary", str(tmp_path / "judged")]) == 0
     assert "6 to 18" in capsys.readouterr().out
     assert invoke(["report", str(tmp_path / "judged")]) == 0
-    assert "<dd>6 to 18 <small>of 2,015</small></dd>" in (tmp_path / "judged" / "report.html").read_text()
+    page, site = (tmp_path / "judged" / "report.html").read_text(), tmp_path / "site"
+    assert "<dd>6 to 18 <small>of 2,015</small></dd>" in page
+    assert invoke(["site", str(tmp_path / "judged"), "-o", str(site), "--no-reports"]) == 0
+    pages = [page, *(one.read_text() for one in (site / "index.html", *(site / "cells").glob("*-0.html")))]
+    assert all('data-order="18">6 to 18</td>' in one for one in pages) and len(pages) == 3
+    assert '"Misses": "6 to 18"' in (site / "side-by-side.html").read_text()
+    out = tmp_path / "out.md"
+    assert invoke(["export", str(tmp_path / "judged"), "--format", "markdown", "-o", str(out)]) == 0
+    assert "| 6 to 18 |" in out.read_text()
 
 
 def test_a_deadline_within_a_bin_is_not_decided(tmp_path: Path, run) -> None:

@@ -48,7 +48,7 @@ def _row(cell: CellEntry) -> str:
         f"{_ICONS[cell.outcome]} {answer.NAMES[cell.outcome]}",
         cell.id,
         deadline,
-        words.count(verdict.misses) if verdict and verdict.n else words.NONE,
+        verdict.missed if verdict and verdict.n else words.NONE,
         words.count(cell.n),
         words.us(judged.p99_9_ns) if judged else words.NONE,
         words.us(judged.max_ns) if judged else words.NONE,

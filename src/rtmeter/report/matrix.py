@@ -32,7 +32,8 @@ class Square:
     @property
     def text(self) -> str:
         """The share of its releases that missed; nothing where none was judged."""
-        return "" if self.cell.missed is None else words.share(self.cell.missed)
+        verdict = self.cell.record.verdict if self.cell.record else None
+        return words.missed_share(verdict) if verdict and verdict.n else ""
 
 
 @dataclass(frozen=True, slots=True)

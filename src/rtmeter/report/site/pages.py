@@ -68,7 +68,7 @@ def _facts(history: History) -> dict[str, Any]:
             worst = "Worst " if latest.cell.repeats and title.startswith("p") else ""
             facts[f"{worst}{title}, us per release"] = words.us(getattr(judged, name))
     if record is not None and record.verdict and record.verdict.n:
-        facts["Misses"] = words.count(record.verdict.misses)
+        facts["Misses"] = record.verdict.missed
     return facts
 
 
