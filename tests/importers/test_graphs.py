@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,12 @@ ROBOT = {
 }
 
 
+LONG = [
+    {"node_name": f"n{at}", "subscribers": [pub(f"t{at}")], "publishers": [pub(f"t{at + 1}", period_ms=1)]}
+    for at in range(5_000)
+]
+
+
 def robot(folder: Path, **changes: Any) -> Path:
     path = folder / "robot.json"
     path.write_text(json.dumps(ROBOT | changes))
@@ -60,6 +67,18 @@ def test_a_topology_has_a_stage_for_each_publisher_in_its_nodes_process(tmp_path
         "map does not hear goal, which would close a circle",
     ]
     assert all(f"# Not as there: {one}." in found.yaml() for one in found.differs)
+
+
+def test_copies_of_a_node_that_publishes_are_told_and_of_two_rates_the_frequency_is_taken(
+    tmp_path: Path,
+) -> None:
+    publishers = [pub("a", period_ms=10, freq_hz=50), pub("b", period_ms=1_234_567)]
+    found = read(robot(tmp_path, nodes=[{"node_name": "n", "publishers": publishers, "number": 3}]))
+    assert found.stages == {
+        "a": {"period": "20ms", "process": "n"},
+        "b": {"period": "1234567ms", "process": "n"},
+    }
+    assert found.differs == ["n is there once, not 3 times"]
 
 
 def test_who_hears_none_but_what_comes_back_hears_nothing(tmp_path: Path) -> None:
@@ -147,6 +166,13 @@ def test_what_is_written_can_be_measured(tmp_path: Path, capsys: pytest.CaptureF
         ({"nodes": [{"publishers": [pub("t", period_ms=1)]}]}, "nodes[0].node_name"),
         ({"nodes": [{"node_name": n, "publishers": [pub("t", period_ms=1)]} for n in "ab"]}, "topic_name"),
         ({"nodes": []}, None),
+        ({"nodes": [{"node_name": "a", "publishers": [pub("t", period_ms=math.nan)]}]}, "t.period_ms"),
+        ({"nodes": [{"node_name": "a", "publishers": [pub("t", period_ms=math.inf)]}]}, "t.period_ms"),
+        ({"nodes": [{"node_name": "a", "publishers": [pub("t", freq_hz=1e-320)]}]}, "t.freq_hz"),
+        ({"nodes": [{"node_name": "a", "publishers": [pub("t", period_ms=1)], "number": "2"}]}, "a.number"),
+        ({"nodes": [{"node_name": "a", "subscribers": [pub("t")], "number": 10**9}]}, "a.number"),
+        ({"nodes": [{"node_name": "a", "publishers": [pub("t", period_ms=10**400)]}]}, "t.period_ms"),
+        ({"nodes": LONG}, None),
     ],
 )
 def test_a_wrong_topology_is_refused_by_name(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -18,6 +19,8 @@ _NODE = re.compile(r"SystemType::(\w+)>\s*\(\s*nodes::\w+\s*\{(.*?)\}\s*\)\s*\)\
 _KEY = re.compile(r"\.(\w+)\s*=\s*(\{[^}]*\}|\"[^\"]*\"|[\w:]+)")
 _CONNECTION = re.compile(r"\{(\s*\.input_topic[^{}]*)\}")
 _TIME = re.compile(r"time_t\s+(\w+)\s*=\s*(?:\w+::)*(nanoseconds|microseconds|milliseconds|seconds)\((\d+)\)")
+_MOST_COPIES = 1000
+_MOST_NS = 366 * 24 * 3600 * 1e9
 _UNITS = {"nanoseconds": "ns", "microseconds": "us", "milliseconds": "ms", "seconds": "s"}
 
 
@@ -56,7 +59,11 @@ def read(path: Path, timing: Path | None = None) -> Foreign:
         raise RtmeterError("is no graph that is known", where=str(path), remedy=remedy)
     if not found.stages:
         raise RtmeterError("has no node that publishes or hears", where=str(path), remedy="give another file")
-    _open_circles(found)
+    try:
+        _open_circles(found)
+    except RecursionError:
+        remedy = "give a part of it"
+        raise RtmeterError("has too long a way from node to node", where=str(path), remedy=remedy) from None
     return found
 
 
@@ -87,6 +94,9 @@ def _irobot(path: Path, text: str) -> Foreign:
         _pass_over_silent(found, name, heard, published)
         found.differs += [f"{name} has no {key}" for key in _SERVICES if node.get(key)]
         inputs = [topic for topic in dict.fromkeys(heard) if topic in published]
+        count = _copies(path, name, node.get("number", 1))
+        if count > 1 and node.get("publishers"):
+            found.differs.append(f"{name} is there once, not {count} times")
         for one in _list(path, node, "publishers"):
             topic = _name(path, f"{name}.topic_name", one["topic_name"])
             if topic in found.stages:
@@ -98,20 +108,29 @@ def _irobot(path: Path, text: str) -> Foreign:
         if inputs and not node.get("publishers"):
             if name in published or name in found.stages:
                 name = f"{name}_node"
-            count = node.get("number", 1)
-            for copy in range(1, count + 1) if isinstance(count, int) else ():
+            for copy in range(1, count + 1):
                 found.stages[name if count == 1 else f"{name}_{copy}"] = {"inputs": inputs}
     return found
 
 
+def _copies(path: Path, name: str, given: object) -> int:
+    if not isinstance(given, int) or not 1 <= given <= _MOST_COPIES:
+        remedy = f"give how many nodes there are, 1 to {_MOST_COPIES:,}"
+        raise _wrong(path, f"{name}.number", given, "is no number of nodes", remedy)
+    return given
+
+
 def _period_of(path: Path, topic: str, publisher: Mapping[str, Any]) -> str:
-    period, frequency = publisher.get("period_ms"), publisher.get("freq_hz")
-    if period is None and isinstance(frequency, int | float) and frequency > 0:
-        return f"{round(1e9 / frequency)}ns"
-    if not isinstance(period, int | float) or period <= 0:
+    """As the tool takes it: of both the frequency."""
+    key = "freq_hz" if "freq_hz" in publisher else "period_ms"
+    given = publisher.get(key)
+    number = given if isinstance(given, int | float) and 0 < given < _MOST_NS else math.nan
+    exact_ns = 1e9 / number if key == "freq_hz" else 1e6 * number
+    if not 0.5 < exact_ns < _MOST_NS:
         remedy = "give how often it publishes, in milliseconds (or freq_hz)"
-        raise _wrong(path, f"{topic}.period_ms", period, "is no period", remedy)
-    return f"{round(1e6 * period)}ns" if period % 1 else f"{period:g}ms"
+        raise _wrong(path, f"{topic}.{key}", given, "is no period", remedy)
+    period_ns = round(exact_ns)
+    return f"{period_ns}ns" if period_ns % 10**6 else f"{period_ns // 10**6}ms"
 
 
 def _list(path: Path, node: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
@@ -177,7 +196,8 @@ def _nodes(text: str) -> Iterator[tuple[str, dict[str, str]]]:
             own: dict[str, str] = dict(_KEY.findall(connection))
             yield (
                 kind,
-                own | {"node_name": own.get("output_topic", ""), "process": keys["node_name"].strip('"')},
+                own
+                | {"node_name": own.get("output_topic", ""), "process": keys.get("node_name", "").strip('"')},
             )
 
 
