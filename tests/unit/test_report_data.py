@@ -116,6 +116,10 @@ def test_envelope_has_the_extremes_and_marks_of_every_stretch(gathered, name):
         assert envelope.skipped[i] == outcomes.count("skipped")
         late = [outcome == "served" and value > LATE_NS for outcome, value in inside]
         assert envelope.late[i] == sum(late)
+        known = [(outcome, value) for outcome, value in inside if outcome != "in_flight"]
+        skips_miss = made.measurement != "roundtrip"
+        missed = [value > LATE_NS or (skips_miss and outcome == "skipped") for outcome, value in known]
+        assert envelope.missed[i] == sum(missed)
 
 
 def view_values(releases, view: str) -> list[float]:

@@ -86,7 +86,7 @@ def test_cells_are_found_by_their_values_and_verdicts(cells):
 
 
 def test_joined_stretches_keep_extremes_and_counts():
-    stretches = Stretches(0, 999, 10, 500)
+    stretches = Stretches(0, 999, 10, 500, skips_miss=True)
     random = np.random.default_rng(1)
     values = random.integers(0, 1000, 1000)
     kept = random.random(1000) < 0.05
@@ -99,7 +99,7 @@ def test_joined_stretches_keep_extremes_and_counts():
         assert joined.n[place] == len(inside)
         assert (joined.min_ns[place], joined.max_ns[place]) == (inside.min(), inside.max())
         assert joined.mean_ns[place] == pytest.approx(inside.mean())
-        assert joined.late[place] == np.count_nonzero(inside > 500)
+        assert joined.late[place] == joined.missed[place] == np.count_nonzero(inside > 500)
 
 
 BLIND = {

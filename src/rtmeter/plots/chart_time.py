@@ -247,18 +247,20 @@ def _spans(x: Spec, name: str, spans: list[PlottedEvent], seconds: int, lane: in
 
 
 def maxima(subject: Subject, time: TimeAxis, height: int, extent: Extent) -> Spec:
-    """The greatest value of each interval: one bar an interval."""
+    """The greatest value of each interval: one bar an interval; above them, where releases were lost, which
+    are later than any value."""
     unit, seconds = time.unit
     envelope = subject.series.envelope
     assert envelope is not None
     begins = [round(float(t), 6) for t in time.begins_s / seconds]
-    late = (envelope.late + envelope.skipped + envelope.lost) > 0
+    late, lost = envelope.missed > 0, {"lost": envelope.later} if envelope.later.any() else {}
     columns: Dataset = {
         "t": begins,
         "end": [*begins[1:], round(time.end_s / seconds, 6)],
         "max": us(envelope.max_ns, envelope.n == 0),
         "n": envelope.n.tolist(),
         "missed": ["with a miss" if one else "all in time" for one in late.tolist()],
+        **{name: counts.tolist() for name, counts in lost.items()},
     }
     y = grammar.latency_axis("max", extent.least_us) | {"title": "Maximum, us"}
     y |= {"scale": {"domain": [min(0, extent.least_us), 1.1 * extent.greatest_us], "nice": True}}
@@ -273,6 +275,7 @@ def maxima(subject: Subject, time: TimeAxis, height: int, extent: Extent) -> Spe
         "legend": {} if subject.deadline_ns is not None or late.any() else None,
     }
     shown = [("t", f"from, {unit}"), ("end", f"to, {unit}"), ("n", "values"), ("max", "maximum, us")]
+    shown += [(name, name) for name in lost]
     bar = {"type": "rect", "stroke": "var(--paper)", "strokeWidth": 0.5}
     return grammar.frame(
         {"intervals": columns},
@@ -280,7 +283,8 @@ def maxima(subject: Subject, time: TimeAxis, height: int, extent: Extent) -> Spe
         [
             {"mark": bar, "encoding": until},
             *grammar.deadline("y", subject.deadline_ns, None if extent.deadline_us is None else 0),
-            *_events(x, (begins[0], columns["end"][-1]), time, seconds, 0),
+            *_lanes(x, lost),
+            *_events(x, (begins[0], columns["end"][-1]), time, seconds, len(lost)),
             grammar.hover({"type": "rect"}, {"x": x, "x2": {"field": "end"}}, shown),
         ],
     )

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rtmeter.errors import RtmeterError
-from rtmeter.model import SERVED
+from rtmeter.model import SERVED, TWO_ENDS
 from rtmeter.plots.envelope import Envelope, Stretches
 from rtmeter.samples.rows import Samples
 from rtmeter.statistics import bins
@@ -197,7 +197,8 @@ def gather(
         return None
     first_k, last_k = samples.k_range()
     first_k = max(first_k, meta["warm_up"])
-    envelope = Stretches(first_k, last_k, length_of(last_k - first_k + 1, detail.stretches), deadline_ns)
+    length = length_of(last_k - first_k + 1, detail.stretches)
+    envelope = Stretches(first_k, last_k, length, deadline_ns, skips_miss=_skips_miss(meta))
     served, others = _Group(), _Group()
     for block in _blocks(samples, meta, quantity):
         envelope.see(block)
@@ -250,7 +251,7 @@ def envelope_of(
 ) -> Envelope:
     """The envelope of the releases from the first to the last of ``within``, in stretches of ``length``."""
     first_k, last_k = within
-    stretches = Stretches(first_k, last_k, length, deadline_ns)
+    stretches = Stretches(first_k, last_k, length, deadline_ns, skips_miss=_skips_miss(meta))
     for block in _blocks(samples, meta, quantity):
         inside = (block.k >= first_k) & (block.k <= last_k)
         if inside.all():
@@ -258,6 +259,11 @@ def envelope_of(
         elif inside.any():
             stretches.see(Block(block.k[inside], block.value[inside], block.outcome[inside]))
     return stretches.envelope()
+
+
+def _skips_miss(meta: Mapping[str, Any]) -> bool:
+    """Whether a release that was skipped is a miss by itself, not served by the next ping."""
+    return meta["measurement"] not in TWO_ENDS
 
 
 def _blocks(samples: Samples, meta: Mapping[str, Any], quantity: Quantity) -> Iterator[Block]:

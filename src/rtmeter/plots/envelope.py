@@ -17,7 +17,9 @@ class Envelope:
     """A quantity over stretches of consecutive releases, arrays of shape (stretches,).
 
     ``first_k``: where each begins; ``n``: the values in it, lost ones apart. Where n is 0, ``min_ns``,
-    ``max_ns`` and ``mean_ns`` mean nothing. ``late``: served after the deadline; ``skipped``; ``lost``.
+    ``max_ns`` and ``mean_ns`` mean nothing. ``late``: served after the deadline; ``skipped``; ``lost``;
+    ``later``: what counts as later than anything, lost or skipped and never served; ``missed``: of all of
+    them, what verdicts count.
     """
 
     first_k: Ints
@@ -28,15 +30,16 @@ class Envelope:
     late: Ints
     skipped: Ints
     lost: Ints
+    later: Ints
+    missed: Ints
 
     def coarser(self, most: int) -> Envelope:
         """The same in at most ``most`` stretches, neighbours joined."""
         begins = np.arange(0, len(self.n), max(1, -(-len(self.n) // most)))
         empty = self.n == 0
         total = np.add.reduceat(self.mean_ns * self.n, begins)
-        n, late, skipped, lost = (
-            np.add.reduceat(counts, begins) for counts in (self.n, self.late, self.skipped, self.lost)
-        )
+        counted = (self.n, self.late, self.skipped, self.lost, self.later, self.missed)
+        n, late, skipped, lost, later, missed = (np.add.reduceat(counts, begins) for counts in counted)
         return Envelope(
             first_k=self.first_k[begins],
             n=n,
@@ -46,18 +49,25 @@ class Envelope:
             late=late,
             skipped=skipped,
             lost=lost,
+            later=later,
+            missed=missed,
         )
 
 
 class Stretches:
     """Builds an envelope over releases ``first_k`` to ``last_k`` in stretches of ``length``; releases
-    outside, which only a file at odds with itself has, count in the nearest stretch."""
+    outside, which only a file at odds with itself has, count in the nearest stretch. ``skips_miss``: whether
+    what was skipped is a miss by itself."""
 
-    def __init__(self, first_k: int, last_k: int, length: int, deadline_ns: int | None) -> None:
+    def __init__(
+        self, first_k: int, last_k: int, length: int, deadline_ns: int | None, *, skips_miss: bool
+    ) -> None:
         releases = max(last_k - first_k + 1, 1)
         self._first_k, self._deadline_ns, self._length = first_k, deadline_ns, length
+        self._skips_miss = skips_miss
         self._size = -(-releases // self._length)
-        self._n, self._late, self._skipped, self._lost = np.zeros((4, self._size), dtype=np.int64)
+        counts = np.zeros((6, self._size), dtype=np.int64)
+        self._n, self._late, self._skipped, self._lost, self._later, self._missed = counts
         self._sum = np.zeros(self._size)
         self._min, self._max = np.full(self._size, LATER), np.full(self._size, -LATER)
 
@@ -72,14 +82,20 @@ class Stretches:
         if not all_served(block.outcome):
             self._skipped += self._count(stretch[block.outcome == SKIPPED])
             self._lost += self._count(stretch[block.outcome == LOST])
+            if self._skips_miss:
+                self._missed += self._count(stretch[block.outcome == SKIPPED])
         value, outcome = block.value, block.outcome
         if value.max() == LATER:
             valued = value != LATER
+            self._later += self._count(stretch[~valued])
             stretch, value, outcome = stretch[valued], value[valued], outcome[valued]
         if not len(value):
             return
         if self._deadline_ns is not None:
-            self._late += self._count(stretch[(value > self._deadline_ns) & (outcome == SERVED)])
+            beyond = value > self._deadline_ns
+            self._late += self._count(stretch[beyond & (outcome == SERVED)])
+            judged = beyond & (outcome != SKIPPED) if self._skips_miss else beyond
+            self._missed += self._count(stretch[judged])
         starts = np.concatenate(([0], np.flatnonzero(np.diff(stretch)) + 1))
         at = stretch[starts]
         np.add.at(self._n, at, np.diff(starts, append=len(stretch)))
@@ -91,7 +107,8 @@ class Stretches:
         """What was seen so far."""
         first_k = self._first_k + self._length * np.arange(self._size)
         mean = self._sum / np.maximum(self._n, 1)
-        return Envelope(first_k, self._n, self._min, self._max, mean, self._late, self._skipped, self._lost)
+        misses = self._late, self._skipped, self._lost, self._later, self._missed + self._later
+        return Envelope(first_k, self._n, self._min, self._max, mean, *misses)
 
     def _count(self, stretch: Ints) -> Ints:
         return np.bincount(stretch, minlength=self._size)

@@ -77,12 +77,14 @@ class LargestValue:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """The figures of one quantity; ``view`` and ``n`` say of what they are."""
+    """The figures of one quantity; ``view`` and ``n`` say of what they are, ``lost`` how many of them are
+    later than the ``largest``."""
 
     quantity: str
     judged: bool
     view: str
     n: int
+    lost: int
     figures: list[Figure]
     largest: list[LargestValue]
 
@@ -151,6 +153,7 @@ def _panel(record: CellRecord, series: Series, time: TimeAxis | None, detail: De
         judged=judged,
         view=words.VIEWS[name],
         n=view.n,
+        lost=view.lost,
         figures=[
             *([_over_time(subject, time, height)] if time else []),
             Figure(

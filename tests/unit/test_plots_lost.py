@@ -1,0 +1,39 @@
+"""What plots say of releases that were lost, or skipped and served in time by the next ping."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+from rtmeter.cli import invoke
+from rtmeter.plots.plots import PlotOptions, draw
+from rtmeter.results.overview import cell_entries
+from synthetic import Made, write_cell
+from vega_lite import check_vega_lite
+
+MS = 1_000_000
+
+
+def test_maxima_tell_lost_ones_and_a_skipped_ping_that_was_served_in_time_is_no_miss(tmp_path: Path) -> None:
+    def delays(k: int) -> list[float | None]:
+        return [20_000, None if k in (50, 90) else 4 * MS if k == 10 else 20_000, 20_000]
+
+    made = Made(measurement="roundtrip", skip=True, samples=100, warm_up=0, delays=delays)
+    made.deadline_ns, made.loss_timeout_ns = 8 * MS, 15 * MS
+    write_cell(tmp_path / "cell", made)
+    spec = draw("maxima", cell_entries(tmp_path / "cell"), PlotOptions(interval_ns=10 * MS))
+    check_vega_lite(spec)
+    (intervals,) = (rows for name, rows in spec["datasets"].items() if name.endswith("intervals"))
+    assert [row["missed"] == "with a miss" for row in intervals] == [
+        *(False, False, False, False, False),
+        *(True, False, False, False, True),
+    ]
+    # 51 to 65 were skipped and served by the ping of 66, 58 to 65 of them within 8 ms.
+    assert [row["lost"] for row in intervals] == [0, 0, 0, 0, 0, 1, 0, 0, 0, 10]
+    assert intervals[-1]["max"] is None and intervals[1]["max"] > 4_000
+    assert "lost 11" in json.dumps(spec)
+    assert invoke(["report", str(tmp_path / "cell"), "-o", str(tmp_path / "page.html")]) == 0
+    said = (
+        "Largest values: response (release to reply), per release; 11 lost, later than all of them</caption>"
+    )
+    assert said in (tmp_path / "page.html").read_text()
