@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -72,3 +73,31 @@ def test_errors_and_logs_are_shown_so_too(tmp_path: Path, capsys: pytest.Capture
     assert parse_object(json.dumps({ESCAPE: [ESCAPE]}).encode()) == {
         text: [text] for text in [r"\x1b]0;owned\x07\x1b[2J\x9b31m\u202e"]
     }
+
+
+@pytest.mark.parametrize("kind", ["pipe", "own output"])
+@pytest.mark.parametrize(
+    "line", ["report {} -o {}", "export {} --format csv -o {}", "watch {} --once --metrics {}"]
+)
+def test_what_is_no_ordinary_file_is_never_replaced(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], line: str, kind: str
+) -> None:
+    write_cell(tmp_path / "cell", Made(samples=20))
+    out = tmp_path / "out"
+    if kind == "pipe":
+        os.mkfifo(out)
+    else:
+        out.symlink_to("/proc/self/fd/1")
+    assert cli.invoke(line.format(tmp_path / "cell", out).split()) == 1
+    assert "is no ordinary file" in capsys.readouterr().err
+    assert out.is_fifo() if kind == "pipe" else out.is_symlink()
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["cell", "out"]
+
+
+@pytest.mark.parametrize("command", ["import", "graph"])
+def test_no_command_waits_for_who_writes_into_a_pipe(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    assert cli.invoke([command, str(tmp_path / "pipe")]) == 1
+    assert "no regular file" in capsys.readouterr().err

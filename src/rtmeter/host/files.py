@@ -20,8 +20,9 @@ def open_file(path: Path) -> BinaryIO:
     mode = os.fstat(descriptor).st_mode
     if not stat.S_ISREG(mode):
         os.close(descriptor)
-        number = errno.EISDIR if stat.S_ISDIR(mode) else errno.EINVAL
-        raise OSError(number, "It is no regular file", str(path))
+        if stat.S_ISDIR(mode):
+            raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+        raise OSError(errno.EINVAL, "It is no regular file", str(path))
     return os.fdopen(descriptor, "rb")
 
 
@@ -29,8 +30,13 @@ def open_file(path: Path) -> BinaryIO:
 def whole_file(out: Path, field: str = "-o") -> Iterator[Path]:
     """A new file beside ``out`` that takes its place at the end of the block.
 
-    What was there stays if the block raises. An OSError becomes an RtmeterError that names the field.
+    What was there stays if the block raises, and so does what is no ordinary file: a device, a pipe, a
+    process's own output. An OSError becomes an RtmeterError that names the field.
     """
+    own_output = out.is_symlink() and out.readlink().is_relative_to("/proc")
+    if own_output or (out.exists() and not out.is_file() and not out.is_dir()):
+        remedy = f"name a file with {field}"
+        raise RtmeterError("is no ordinary file", field=field, value=str(out), remedy=remedy)
     partial = None
     try:
         with tempfile.NamedTemporaryFile(dir=out.parent, prefix=f".{out.name}.", delete=False) as file:

@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ import pyarrow as pa
 from pyarrow import csv
 
 from rtmeter.errors import RtmeterError
+from rtmeter.host.files import open_file
 from rtmeter.model import Doubt
 from rtmeter.statistics.counted_data import Histogram, Intervals
 from rtmeter.statistics.quantities import Ints
@@ -87,12 +89,13 @@ class SourceFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            self.text = path.read_text(encoding="utf-8")
+            with TextIOWrapper(open_file(path), encoding="utf-8") as file:
+                self.text = file.read()
         except UnicodeDecodeError:
             raise self.error("is not text", remedy="give the tool's own output file") from None
         except OSError as error:
             reason = (error.strerror or str(error)).lower()
-            raise self.error(f"cannot be read: {reason}", remedy="check the path") from None
+            raise self.error(f"cannot be read: {reason}", remedy="give the path of a file") from None
 
     @property
     def lines(self) -> list[str]:

@@ -6,10 +6,12 @@ import math
 import re
 from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass, field
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
 from rtmeter.errors import RtmeterError
+from rtmeter.host.files import open_file
 from rtmeter.values import from_json
 
 _DEFAULT_TIMING = Path("system", "timing", "default.hpp")
@@ -69,7 +71,8 @@ def read(path: Path, timing: Path | None = None) -> Foreign:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(encoding="utf-8")
+        with TextIOWrapper(open_file(path), encoding="utf-8") as file:
+            return file.read()
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is no text"
         raise RtmeterError(f"cannot be read: {why}", where=str(path), remedy="give a file") from None
