@@ -1,13 +1,17 @@
-"""What plots say of releases that were lost, or skipped and served in time by the next ping."""
+"""What plots say of releases that were lost, or skipped and served in time, and of values not known."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
 
+import numpy as np
+
 from rtmeter.cli import invoke
 from rtmeter.plots.plots import PlotOptions, draw
 from rtmeter.results.overview import cell_entries
+from rtmeter.statistics.counted_data import Histogram
+from stored import write_counted
 from synthetic import Made, write_cell
 from vega_lite import check_vega_lite
 
@@ -37,3 +41,15 @@ def test_maxima_tell_lost_ones_and_a_skipped_ping_that_was_served_in_time_is_no_
         "Largest values: response (release to reply), per release; 11 lost, later than all of them</caption>"
     )
     assert said in (tmp_path / "page.html").read_text()
+
+
+def test_of_a_histogram_no_mean_is_made_up_and_no_maximum_that_is_not_known(tmp_path: Path) -> None:
+    edges = np.array([50_000, 100_000]), 50_000, np.array([7, 3])
+    for name, over in (("known", {}), ("beyond", {"over": 2, "over_from_ns": 200_000})):
+        write_counted(tmp_path / name, Histogram(*edges, **over), id=name)
+    for name, said in (("known", "min 50.00 · max 100.0"), ("beyond", "min 50.00 · max not known")):
+        text = json.dumps(draw("histogram", cell_entries(tmp_path / name), PlotOptions()), ensure_ascii=False)
+        assert said in text and "avg" not in text
+        assert ("2 beyond →" in text) == (name == "beyond")
+    text = json.dumps(draw("ccdf", cell_entries(tmp_path), PlotOptions()))
+    assert "known   Max: 100.0 us" in text and "beyond   Max: not known" in text

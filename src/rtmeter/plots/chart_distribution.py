@@ -9,7 +9,7 @@ import numpy as np
 from rtmeter.plots import grammar
 from rtmeter.plots.data import PlottedView
 from rtmeter.plots.grammar import Dataset, Spec, us
-from rtmeter.plots.subject import Distributions, Line
+from rtmeter.plots.subject import Distributions, Line, maximum
 from rtmeter.results import words
 from rtmeter.statistics.bounds import miss_ratio_bounds
 from rtmeter.statistics.quantities import Floats, Ints
@@ -75,10 +75,10 @@ def histogram(found: Distributions, height: int) -> Spec:
 
 def _in_the_label(view: PlottedView) -> str:
     """Least, mean and greatest value, as the axis tells them."""
-    if view.least_ns is None or view.mean_ns is None:
+    if view.least_ns is None:
         return ""
-    greatest = "lost" if view.lost else words.us(int(view.largest_ns[0]))
-    return f" · min {words.us(view.least_ns)} · avg {words.us(view.mean_ns)} · max {greatest}"
+    mean = "" if view.mean_ns is None else f" · avg {words.us(view.mean_ns)}"
+    return f" · min {words.us(view.least_ns)}{mean} · max {maximum(view).removesuffix(' us')}"
 
 
 def _not_in_bins(found: Distributions) -> Iterator[Spec]:
@@ -89,8 +89,8 @@ def _not_in_bins(found: Distributions) -> Iterator[Spec]:
         whose = "" if _of_one_cell(found.lines) else f"{line.label}: "
         below, above = int(view.steps[0]), int(view.steps[-1])
         if above:
-            greatest = words.us(int(view.largest_ns[0]))
-            text = f"{whose}{above:,} beyond, up to {greatest} us →"
+            far = f", up to {words.us(int(view.largest_ns[0]))} us" if view.largest_known else ""
+            text = f"{whose}{above:,} beyond{far} →"
             yield grammar.corner(text, right=True, line=place)
             place += 1
         if view.lost:

@@ -16,8 +16,8 @@ def of_counted(
     """The series of a histogram, its steps on ``grid`` (default: one that suits it); None of intervals,
     whose values are not known, and if there are none.
 
-    Each value stands at the lower edge of its bin. Those beyond the last bin count as late as the largest
-    one, so that the complementary CDF is never too low.
+    Each value stands at the lower edge of its bin, of which there is no mean. Those beyond the last bin count
+    as late as the largest one, so that the complementary CDF is never too low.
     """
     if not isinstance(data, Histogram) or not data.n:
         return None
@@ -33,8 +33,9 @@ def of_counted(
     steps[-1] += data.over
     counts[bins.bin_numbers(np.array([largest]))] += data.over
     least = int(data.lower_ns[0]) if len(data.lower_ns) else None
-    mean = None if data.over or not len(data.lower_ns) else float(data.lower_ns @ data.counts) / data.n
-    view = PlottedView(data.n, 0, counts, steps, np.array([largest]), np.array([0]), at_largest, least, mean)
+    tail = np.array([largest]), np.array([0]), at_largest
+    known = data.max_ns is not None
+    view = PlottedView(data.n, 0, counts, steps, *tail, least, largest_known=known)
     return Series(quantity, None, grid, {"per_release": view})
 
 

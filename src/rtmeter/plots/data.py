@@ -45,7 +45,8 @@ class PlottedView:
     ``counts``: shape (bins.BINS,); ``steps``: counts of the series' grid, shape (size + 2,);
     ``largest_ns``: the largest values, descending, at the releases ``largest_k``; ``tail_n``: how many
     values are at least as large as the last of them, which may have equals. ``least_ns`` and ``mean_ns``
-    are of the values; None without any, or where they are not known.
+    are of the values; None without any, or where they are not known. ``largest_known``: whether the first of
+    the largest is the maximum, not where all that is known of it begins.
     """
 
     n: int
@@ -57,6 +58,7 @@ class PlottedView:
     tail_n: int
     least_ns: int | None = None
     mean_ns: float | None = None
+    largest_known: bool = True
 
     def ccdf(self) -> tuple[Ints, npt.NDArray[np.float64]]:
         """(x, share of the releases at or above x), both exact, x ascending; shape (points,)."""
@@ -97,6 +99,7 @@ def together(views: Sequence[PlottedView]) -> PlottedView:
         tail_n,
         min((one.least_ns for _, one in valued if one.least_ns is not None), default=None),
         sum(means) / n if n and len(means) == len(valued) else None,
+        all(one.largest_known for one in views),
     )
 
 

@@ -12,7 +12,7 @@ from rtmeter.plots.counted import of_counted
 from rtmeter.plots.data import Detail, PlottedView, Series, envelope_of, gather, length_of, recount, together
 from rtmeter.plots.events import events_of
 from rtmeter.plots.figures import deadline_ns, design_effect, time_of
-from rtmeter.plots.subject import Line, Subject, TimeAxis
+from rtmeter.plots.subject import Line, Subject, TimeAxis, maximum
 from rtmeter.results import store, words
 from rtmeter.results.condition_words import uncertainty
 from rtmeter.results.data import counted_of
@@ -71,9 +71,8 @@ def line(runs: Sequence[Loaded], label: str, colour: str) -> Line:
     """The first views of the runs of a condition as one line of a plot, the largest value in the legend; of
     several runs no bound is stated."""
     view = together([run.view for run in runs])
-    greatest = "lost" if view.lost or not len(view.largest_ns) else f"{words.us(int(view.largest_ns[0]))} us"
     effect = runs[0].subject.design_effect if len(runs) == 1 else None
-    return Line(label, view, colour, effect, f"   Max: {greatest}")
+    return Line(label, view, colour, effect, f"   Max: {maximum(view)}")
 
 
 def load(

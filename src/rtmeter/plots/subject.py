@@ -18,6 +18,13 @@ _IN_SIGHT = 3
 """A deadline further away than this many times the largest value is told, not drawn."""
 
 
+def maximum(view: PlottedView) -> str:
+    """The maximum of a view in words, microseconds."""
+    if view.lost or not len(view.largest_ns):
+        return "lost"
+    return f"{words.us(int(view.largest_ns[0]))} us" if view.largest_known else "not known"
+
+
 @dataclass(frozen=True, slots=True)
 class Line:
     """One distribution of a plot: its name, its values, its colour. ``design_effect``: how many releases
