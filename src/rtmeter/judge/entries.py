@@ -24,11 +24,13 @@ _DECIDES: tuple[State, ...] = (
 
 
 def by_condition(cells: Sequence[CellEntry]) -> list[CellEntry]:
-    """An entry for each condition, in the order of their first cell; of one with a single cell, that cell."""
+    """An entry for each condition, in the order of their first cell; of one with a single cell, that cell.
+    Cells that happen to have one name, as those that were measured one by one, are no repeats."""
     groups: dict[tuple[Path, str], list[CellEntry]] = {}
     named = {(cell.folder.parent, cell.record.name) for cell in cells if cell.record and _repeated(cell)}
     for cell in cells:
-        groups.setdefault((cell.folder.parent, _name(cell, named)), []).append(cell)
+        key = cell.folder.parent, _name(cell, named)
+        groups.setdefault(key if key in named else (cell.folder, key[1]), []).append(cell)
     return [entry for (_, name), repeats in groups.items() for entry in _of(name, repeats)]
 
 

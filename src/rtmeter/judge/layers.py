@@ -69,7 +69,13 @@ class Floors:
 def floors(path: Path, asked: ComparisonOptions, read: store.ReadSamples = store.chunks) -> Iterator[Floors]:
     """Of each run under the path that measured a middleware; cells that cannot be read are left out."""
     for stored in measured_runs(path):
-        cells = by_name(stored)
+        try:
+            cells = by_name(stored)
+        except RtmeterError as error:  # cells of one name that are no repeats
+            named = [cell.record.id for cell in stored if cell.record.adapter not in _NO_MIDDLEWARE]
+            if named:
+                yield Floors((), (), ((named[0], str(error)),))
+            continue
         above = [n for n, repeats in cells.items() if _adapter(repeats) not in _NO_MIDDLEWARE]
         bare = {n: repeats for n, repeats in cells.items() if _adapter(repeats) == BARE}
         if above:

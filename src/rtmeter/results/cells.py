@@ -78,8 +78,10 @@ def by_name(cells: Iterable[StoredCell]) -> dict[str, dict[int, StoredCell]]:
 
 
 def conditions(cells: Iterable[StoredCell]) -> list[list[StoredCell]]:
-    """The repeats of each cell of a run together, in the order of their first one."""
+    """The repeats of each cell of a run together, in the order of their first one; cells that happen to have
+    one name, as those that were measured one by one, are no repeats."""
     groups: dict[tuple[Path, str], list[StoredCell]] = {}
     for cell in cells:
-        groups.setdefault((cell.folder.parent, cell.record.name), []).append(cell)
+        of = cell.folder.parent if "repeat" in cell.record.axes else cell.folder
+        groups.setdefault((of, cell.record.name), []).append(cell)
     return [sorted(repeats, key=lambda cell: cell.record.repeat) for repeats in groups.values()]
