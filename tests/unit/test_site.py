@@ -55,6 +55,16 @@ def made(results: Path, out: Path, *more: str) -> Path:
     return out
 
 
+def test_a_run_that_lost_a_release_has_it_in_the_chart_where_its_maximum_has_no_point(tmp_path: Path) -> None:
+    for number in (1, 2, 3):
+        trip = Made(id="trip", measurement="roundtrip", samples=60, warm_up=0)
+        trip.delays = lambda k, lost=number == 2: (0, None if lost and k == 30 else 20_000, 20_000)
+        a_run(tmp_path / "results", number, trip=trip)
+    site = made(tmp_path / "results", tmp_path / "site", "--no-reports")
+    (trips, wakeups) = ((site / "cells" / f"robot~day~{of}.html").read_text() for of in ("trip", "wakeup"))
+    assert trips.count(">lost</text>") == 1 and ">lost</text>" not in wakeups
+
+
 def text(page: Path) -> str:
     content = re.sub(r"<(script|style).*?</\1>", " ", page.read_text(), flags=re.DOTALL)
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", content)).split())

@@ -99,6 +99,9 @@ def _chart(history: History) -> Markup | None:
     if changes:
         mark = {"type": "rule", "color": INK, "strokeDash": [2, 3]}
         layers.append({"data": {"values": changes}, "mark": mark, "encoding": {"x": x}})
+    if lost := [{"at": entry.started} for entry in history.entries if entry.max_ns == math.inf]:
+        said = {"type": "text", "text": "lost", "baseline": "top", "color": "var(--lost)"}
+        layers.append({"data": {"values": lost}, "mark": said, "encoding": {"x": x, "y": {"value": 2}}})
     spec = {"data": {"values": rows}, "width": 1180, "height": 300, "layer": layers, "config": _CONFIG}
     spec |= {"autosize": {"type": "fit-x", "contains": "padding"}}
     return Markup(vl_convert.vegalite_to_svg(json.dumps(spec)))
