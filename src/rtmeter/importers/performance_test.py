@@ -45,6 +45,9 @@ def read_csv(source: SourceFile) -> Imported:
             if not line.strip() or line.startswith(("Maximum runtime", "Caught signal")):
                 continue
             raise source.error("has too few columns", line=number, remedy=CUT)
+        if len(words) > len(names) + (words[-1] == ""):  # it ends its rows with a comma
+            remedy = "numbers with a comma in them stand in the wrong columns: measure with LC_ALL=C"
+            raise source.error("has too many columns", line=number, remedy=remedy)
         rows.append((number, {key: words[at] for key, at in columns.items()}))
     facts = dict(line.split(":", 1) for line in head.splitlines() if ":" in line)
     stripped = {key.strip(): value.strip() for key, value in facts.items()}
