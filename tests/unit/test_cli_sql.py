@@ -46,6 +46,32 @@ def test_results_are_the_default_and_json_has_columns_and_rows(capsys: pytest.Ca
     }
 
 
+NESTED = "[date '2026-11-26'] AS days, {'a': sum(k)} AS found, ['nan'::DOUBLE] AS none"
+
+
+def test_sums_are_numbers_and_what_json_has_no_type_for_is_text_wherever_it_stands(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    of = "FROM samples WHERE cell = 'good' AND NOT warm_up"
+    assert cli.invoke(["sql", f"SELECT sum(k) AS whole, 1.5 AS part, {NESTED} {of}", "--json"]) == 0
+    (row,) = json.loads(capsys.readouterr().out)["rows"]
+    whole = sum(range(100, 200))
+    assert row == {
+        "whole": whole,
+        "part": 1.5,
+        "days": ["2026-11-26"],
+        "found": {"a": whole},
+        "none": [None],
+    }
+    assert cli.invoke(["sql", f"SELECT {NESTED} {of}", "--csv"]) == 0
+    said = capsys.readouterr().out.replace('""', '"')
+    assert f'"["2026-11-26"]","{{"a": {whole}}}","[null]"' in said
+    assert cli.invoke(["sql", "SELECT a.cell, b.cell FROM cells a JOIN cells b USING (n)", "--json"]) == 1
+    assert "two columns have one name" in capsys.readouterr().err
+    assert cli.invoke(["sql", f"SELECT sum(k) AS whole {of}"]) == 0
+    assert f"{whole:,}" in capsys.readouterr().out
+
+
 def test_cells_have_a_row_a_view_and_a_failed_one_has_its_row(capsys: pytest.CaptureFixture[str]) -> None:
     text = (
         "SELECT cell, status, quantity, n, max_ns, outcome, axis_load FROM cells WHERE view = 'per_release' "

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rtmeter.errors import RtmeterError
 from rtmeter.host.files import whole_file
-from rtmeter.values import harmless
+from rtmeter.values import as_json, harmless
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -66,6 +67,7 @@ def _is_number(kind: pa.DataType) -> bool:
 
 
 def _text(value: object) -> str:
+    value = _plain(value)
     if value is None:
         return "-"
     if isinstance(value, int) and not isinstance(value, bool):
@@ -79,17 +81,26 @@ def _rows(answer: pa.RecordBatchReader) -> Any:
 
 
 def rows_json(answer: pa.RecordBatchReader) -> dict[str, Any]:
-    """``columns``, and ``rows`` as objects; what JSON has no type for as text."""
+    """``columns``, and ``rows`` as objects; what JSON has no type for as text. Raises RtmeterError if two
+    columns have one name, of which an object would keep the last."""
     names = answer.schema.names
-    plain = (int, float, str, bool, list, dict, type(None))
-    rows = [
-        {
-            name: value if isinstance(value, plain) else str(value)
-            for name, value in zip(names, row, strict=True)
-        }
-        for row in _rows(answer)
-    ]
+    if twice := [name for place, name in enumerate(names) if name in names[:place]]:
+        remedy = f"give one of them another name: … AS other_{twice[0]}"
+        raise RtmeterError("two columns have one name", field="SELECT", value=twice[0], remedy=remedy)
+    rows = [dict(zip(names, map(_plain, row), strict=True)) for row in _rows(answer)]
     return {"columns": names, "rows": rows}
+
+
+def _plain(value: Any) -> Any:
+    """The value as JSON has it: sums, which DuckDB takes with 38 digits, as numbers; what it has no type for,
+    as times, as text."""
+    if isinstance(value, Decimal):
+        return int(value) if value == value.to_integral_value() else float(value)
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, dict):
+        return {str(name): _plain(one) for name, one in value.items()}
+    return value if value is None or isinstance(value, int | float | str) else str(value)
 
 
 def print_csv(answer: pa.RecordBatchReader) -> None:
@@ -126,8 +137,8 @@ def _flat(answer: pa.RecordBatchReader) -> pa.RecordBatchReader:
 
 
 def _json_text(value: object) -> str:
-    """The value as one line of JSON; what JSON has no type for as text."""
-    return json.dumps(value, ensure_ascii=False, default=str)
+    """The value as one line of JSON."""
+    return json.dumps(as_json(_plain(value)), ensure_ascii=False)
 
 
 def write_answer(answer: pa.RecordBatchReader, out: Path) -> None:
