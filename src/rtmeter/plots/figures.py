@@ -192,8 +192,9 @@ def time_of(
     assert record.tick_ns is not None
     zero_k = int(first_k[0]) if zero_k is None else zero_k
     end_k = max(samples.k_range()[1] + 1, int(first_k[-1]) + 1) if end_k is None else end_k
-    if record.mode == "one_shot":
-        begins_ns, end_ns = _armed(samples, first_k, zero_k, end_k, record.tick_ns)
+    begun = "armed_before_ns" if record.mode == "one_shot" else "release_ns"
+    if record.mode == "one_shot" or record.measurement == "loop":
+        begins_ns, end_ns = _begun(samples, begun, first_k, zero_k, end_k, record.tick_ns)
     else:
         begins_ns, end_ns = (first_k - zero_k) * record.tick_ns, (end_k - zero_k) * record.tick_ns
     at = TimeAxis(first_k, begins_ns / 1e9, end_k, end_ns / 1e9)
@@ -202,10 +203,13 @@ def time_of(
     return replace(at, gaps_s=tuple(spans))
 
 
-def _armed(samples: Samples, first_k: Ints, zero_k: int, end_k: int, timeout_ns: int) -> tuple[Ints, int]:
-    """When the first shot of each stretch was armed, and when the last shot was due."""
+def _begun(
+    samples: Samples, column: str, first_k: Ints, zero_k: int, end_k: int, tick_ns: int
+) -> tuple[Ints, int]:
+    """When the first shot of each stretch was armed, or the first job of a program's loop released, which
+    need be on no grid; and a timeout or period after the last."""
     k = np.unique(np.r_[zero_k, first_k, end_k - 1])
-    armed = samples.at(k, "armed_before_ns")
-    known = armed != ABSENT
-    armed = np.interp(k, k[known], armed[known] - armed[known][0]).astype(np.int64)
-    return armed[np.searchsorted(k, first_k)], int(armed[-1]) + timeout_ns
+    begun = samples.at(k, column)
+    known = begun != ABSENT
+    begun = np.interp(k, k[known], begun[known] - begun[known][0]).astype(np.int64)
+    return begun[np.searchsorted(k, first_k)], int(begun[-1]) + tick_ns
