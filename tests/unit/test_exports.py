@@ -160,6 +160,7 @@ def test_what_hdr_cannot_hold_is_said(tmp_path: Path, capsys: pytest.CaptureFixt
     assert f"{lost} lost releases have no value and are left out" in captured.err
     assert f"#[{lost} lost releases" in out.read_text()
     assert histograms(out)[0].get_total_count() == 500 - lost
+    assert out.read_text().splitlines()[-1].split(",")[1] == "0.500"  # seconds: 500 releases, lost or not
 
 
 # cyclictest's histogram, read back by our importer and as scripts read it.

@@ -61,5 +61,6 @@ def _epoch_s(one: Distribution) -> float | None:
 
 def _length_s(one: Distribution) -> float:
     """How long the cell was measured; 0 if its period is not known."""
-    config = one.record.config
-    return one.n * (config.get("period_ns") or 0) / 1e9
+    config, summary = one.record.config, one.record.summary
+    released = summary.counts.get("released", one.n) if summary else one.n
+    return released * (config.get("period_ns") or 0) / 1e9
