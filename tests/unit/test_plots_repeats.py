@@ -87,3 +87,12 @@ def test_of_one_condition_each_repeat_is_a_line_and_so_is_each_where_it_is_asked
     text = json.dumps(draw("ccdf", cells, PlotOptions()), ensure_ascii=False)
     assert all(f"repeat {repeat}   Max: " in text for repeat in range(1, REPEATS + 1))
     assert "together" not in text and "together" not in text_of(root, "ccdf", by=("load", "repeat"))
+
+
+def test_cells_of_one_id_are_told_apart_by_their_folders(tmp_path: Path) -> None:
+    for name in ("before", "after"):
+        write_wakeups(tmp_path / name, exponential(1, 2_000), changes={"id": "wakeup-posix"})
+    cells = [cell for name in ("before", "after") for cell in cell_entries(tmp_path / name)]
+    for kind, told in (("ccdf", "{}   Max: "), ("time", '"text": "{}"')):
+        spec = json.dumps(draw(kind, cells, PlotOptions()))
+        assert all(told.format(name) in spec for name in ("before", "after")) and "run 1" not in spec

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from rtmeter.errors import RtmeterError
@@ -62,9 +64,12 @@ def titled(record: CellRecord, factor: str) -> str:
     return words.label(factor) + (f", {unit}" if unit else "")
 
 
-def labels(cells: Sequence[CellRecord], laid_out: Sequence[str] = ()) -> list[str]:
+def labels(
+    cells: Sequence[CellRecord], laid_out: Sequence[str] = (), folders: Sequence[Path] = ()
+) -> list[str]:
     """A name for each cell by what it differs in from the others, ``laid_out`` factors apart; its id where
-    that does not tell them apart, and the number of its run where that does not either."""
+    that does not tell them apart, and where that does not either its folder below what all share, or the
+    number of its run."""
     axes = dict.fromkeys(axis for record in cells for axis in record.axes if axis not in laid_out)
     varying = [axis for axis in axes if len({str(record.axes.get(axis)) for record in cells}) > 1]
     if len({record.adapter for record in cells}) > 1 and "adapter" not in {*varying, *laid_out}:
@@ -73,6 +78,11 @@ def labels(cells: Sequence[CellRecord], laid_out: Sequence[str] = ()) -> list[st
     if all(found) and len(set(found)) == len(cells):
         return found
     ids = [record.id for record in cells]
+    if len(set(ids)) < len(ids) and len(set(folders)) == len(ids):
+        absolute = [folder.resolve() for folder in folders]
+        shared = os.path.commonpath(absolute)
+        names = zip(ids, absolute, strict=True)
+        return [str(at.relative_to(shared)) if ids.count(one) > 1 else one for one, at in names]
     return [
         f"{name}, run {ids[: place + 1].count(name)}" if ids.count(name) > 1 else name
         for place, name in enumerate(ids)

@@ -95,7 +95,8 @@ def _time(cells: Sequence[CellEntry], asked: PlotOptions) -> Spec:
 
 
 def _names(cells: Sequence[CellEntry]) -> list[str]:
-    return factors.labels(_files(cells)) if len(cells) > 1 else [""]
+    folders = [cell.folder for cell in cells]
+    return factors.labels(_files(cells), (), folders) if len(cells) > 1 else [""]
 
 
 def _one_each(layout: list[list[tuple[str, list[int]]]]) -> None:
@@ -213,7 +214,8 @@ def _together(
     others = [line(loaded[place], "", "") for place in range(len(loaded)) if place not in places]
     if len(places) == 1 and len(loaded[places[0]]) == 1:
         return replace(loaded[places[0]][0].subject.distributions, beside=tuple(others))
-    names = factors.labels([files[place] for place in places], by)
+    folders = [loaded[place][0].cell.folder for place in places]
+    names = factors.labels([files[place] for place in places], by, folders)
     lines = [
         line(loaded[place], name, colour)
         for place, name, colour in zip(places, names, LINE_COLOURS, strict=False)
