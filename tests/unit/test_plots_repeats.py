@@ -14,6 +14,7 @@ from rtmeter.plots.data import LARGEST, together
 from rtmeter.plots.loaded import line, load
 from rtmeter.plots.plots import PlotOptions, draw
 from rtmeter.results.overview import cell_entries
+from synthetic import Made, write_cell
 from vega_lite import check_vega_lite
 from wakeups import draw as exponential
 from wakeups import write_wakeups
@@ -96,3 +97,16 @@ def test_cells_of_one_id_are_told_apart_by_their_folders(tmp_path: Path) -> None
     for kind, told in (("ccdf", "{}   Max: "), ("time", '"text": "{}"')):
         spec = json.dumps(draw(kind, cells, PlotOptions()))
         assert all(told.format(name) in spec for name in ("before", "after")) and "run 1" not in spec
+
+
+def test_a_picture_of_several_quantities_says_which_is_which(tmp_path: Path) -> None:
+    write_wakeups(tmp_path / "wakes", exponential(1, 2_000))
+    write_cell(tmp_path / "trips", Made(id="trips", measurement="roundtrip", samples=100))
+    cells = [cell for name in ("wakes", "trips") for cell in cell_entries(tmp_path / name)]
+    both = ("wakes, wake-up latency", "trips, response (release to reply)")
+    for kind in ("time", "maxima", "ccdf"):
+        spec = draw(kind, cells, PlotOptions())
+        assert spec["title"]["text"].startswith(
+            "Wake-up latency and response (release to reply), per release"
+        )
+        assert all(name in json.dumps(spec) for name in both)

@@ -52,7 +52,7 @@ def panels(cells: Sequence[CellEntry], over: str | None, by: Sequence[str], heig
         raise RtmeterError("have nothing measured", field="cell", value=len(files), remedy=remedy)
     repeated = [words.OF_ALL_RUNS]
     remarks = [*(repeated if any(cell.repeats for cell in conditions) else []), *notes(measured)]
-    name = f"{words.judged(measured[0].meta)}, per release,"
+    name = f"{' and '.join(dict.fromkeys(words.judged(file.meta) for file in measured))}, per release,"
     return grid(rows, f"{heading(measured, name)} against {factor}", remarks, width)
 
 

@@ -49,11 +49,6 @@ class Loaded:
         """Its first view."""
         return next(iter(self.subject.views.values()))
 
-    @property
-    def title(self) -> str:
-        """The quantity and the view that is drawn."""
-        return f"{self.quantity}, {words.VIEWS[next(iter(self.subject.views))]}"
-
     def on(self, grid: BinGrid) -> Loaded:
         """The same, its steps counted on another grid."""
         series = self.subject.series
@@ -65,6 +60,19 @@ class Loaded:
             assert found is not None
             moved = found
         return replace(self, subject=replace(self.subject, series=moved))
+
+
+def titled(loaded: Sequence[Loaded]) -> str:
+    """The quantities and the views that are drawn."""
+    quantities = dict.fromkeys(one.quantity for one in loaded)
+    views = dict.fromkeys(words.VIEWS[next(iter(one.subject.views))] for one in loaded)
+    return f"{' and '.join(quantities)}, {' and '.join(views)}"
+
+
+def told_apart(names: Sequence[str], loaded: Sequence[Loaded]) -> list[str]:
+    """The names, each with its quantity where these differ."""
+    several = len({one.quantity for one in loaded}) > 1
+    return [f"{name}, {one.quantity}" if several else name for name, one in zip(names, loaded, strict=True)]
 
 
 def line(runs: Sequence[Loaded], label: str, colour: str) -> Line:

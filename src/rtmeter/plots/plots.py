@@ -11,7 +11,7 @@ from rtmeter.judge.entries import by_condition
 from rtmeter.plots import against, chart_distribution, chart_levels, chart_time, factors
 from rtmeter.plots.grammar import LINE_COLOURS, Spec
 from rtmeter.plots.heading import heading, notes
-from rtmeter.plots.loaded import Loaded, in_intervals, in_order, line, load
+from rtmeter.plots.loaded import Loaded, in_intervals, in_order, line, load, titled, told_apart
 from rtmeter.plots.picture import grid, panel_width
 from rtmeter.plots.subject import Distributions, Extent
 from rtmeter.results import store, words
@@ -82,16 +82,16 @@ def _time(cells: Sequence[CellEntry], asked: PlotOptions) -> Spec:
     layout = factors.laid_out(_files(cells), asked.by)
     if asked.by:
         _one_each(layout)
-    else:
-        layout = [[(name, [place])] for place, name in enumerate(_names(cells))]
     pixels = panel_width(asked.width, max(len(row) for row in layout))
     loaded = [load(cell, asked.quantity, asked.zoom_s, pixels, binned=False) for cell in cells]
+    if not asked.by:
+        layout = [[(name, [place])] for place, name in enumerate(told_apart(_names(cells), loaded))]
     extent = Extent.of([in_order(one)[0] for one in loaded])
     panels = [
         [(title, _over_time(loaded[places[0]], asked, extent, len(row))) for title, places in row]
         for row in layout
     ]
-    return grid(panels, heading(_files(cells), loaded[0].title), notes(_files(cells)), asked.width)
+    return grid(panels, heading(_files(cells), titled(loaded)), notes(_files(cells)), asked.width)
 
 
 def _names(cells: Sequence[CellEntry]) -> list[str]:
@@ -146,11 +146,11 @@ def _maxima(cells: Sequence[CellEntry], asked: PlotOptions) -> Spec:
     loaded = [load(cell, asked.quantity, binned=False) for cell in cells]
     found = [in_intervals(one, asked.interval_ns) for one in loaded]
     lengths = {chart_time.interval_words(time) for _, time in found}
-    title = f"{heading(_files(cells), loaded[0].title)}, maxima of {' or '.join(sorted(lengths))}"
+    title = f"{heading(_files(cells), titled(loaded))}, maxima of {' or '.join(sorted(lengths))}"
     extent = Extent.of([subject for subject, _ in found])
     panels = [
         [(name, chart_time.maxima(subject, time, asked.height, extent))]
-        for name, (subject, time) in zip(_names(cells), found, strict=True)
+        for name, (subject, time) in zip(told_apart(_names(cells), loaded), found, strict=True)
     ]
     return grid(panels, title, notes(_files(cells)), asked.width)
 
@@ -191,7 +191,7 @@ def _distributions(cells: Sequence[CellEntry], asked: PlotOptions, chart: Chart)
             ]
         )
     several = [_REPEATS_TOGETHER] if any(len(repeats) > 1 for repeats in runs) else []
-    title = heading(files, loaded[0][0].title)
+    title = heading(files, titled([runs[0] for runs in loaded]))
     return grid(panels, title, [*several, *notes(files)], asked.width)
 
 
@@ -216,6 +216,7 @@ def _together(
         return replace(loaded[places[0]][0].subject.distributions, beside=tuple(others))
     folders = [loaded[place][0].cell.folder for place in places]
     names = factors.labels([files[place] for place in places], by, folders)
+    names = told_apart(names, [loaded[place][0] for place in places])
     lines = [
         line(loaded[place], name, colour)
         for place, name, colour in zip(places, names, LINE_COLOURS, strict=False)
@@ -246,7 +247,8 @@ def _return_level(cells: Sequence[CellEntry], asked: PlotOptions) -> Spec:
         panels.append([(name, chart_levels.return_levels(found, deadline_ns, asked.height))])
         refused += [f"{cell.id}: no level may be stated: {finding.message}" for finding in found.refusals]
     files = _files(cells)
-    title = heading(files, f"return levels of {words.judged(files[0].meta)}, per release")
+    judged = " and ".join(dict.fromkeys(words.judged(file.meta) for file in files))
+    title = heading(files, f"return levels of {judged}, per release")
     return grid(panels, title, [*refused, *notes(files)], asked.width)
 
 
