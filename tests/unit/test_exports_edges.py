@@ -157,3 +157,12 @@ def test_the_worst_cell_is_the_first_row_of_markdown(tmp_path: Path) -> None:
     export(tmp_path / "run", tmp_path / "out.md", "markdown")
     rows = [line.split(" | ")[1] for line in lines_of(tmp_path / "out.md") if line.startswith("| ")][1:]
     assert rows == ["b", "a"]
+
+
+@pytest.mark.parametrize("form", ["hdr", "cyclictest-hist"])
+def test_no_name_of_a_folder_makes_a_line_of_a_file(tmp_path: Path, form: str) -> None:
+    for name in ("calm", "a\n000000 000999\nb"):
+        write_wakeups(tmp_path / "cells" / name, np.array([1_000, 2_000]))
+    export(tmp_path / "cells", tmp_path / "out", form)
+    told = [line for line in lines_of(tmp_path / "out") if "000999" in line]
+    assert told and all(line.startswith(("#", "Tag=a-000000-000999-b,")) for line in told)

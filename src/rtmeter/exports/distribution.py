@@ -65,7 +65,7 @@ def _of_cell(folder: Path, path: Path, rounding: Rounding) -> Distribution:
     if tally.early:
         notes.append(f"{tally.early:,} early values count as 0")
     return Distribution(
-        cell=name_of(folder, path, record),
+        cell=" ".join(name_of(folder, path, record).split()),  # a line of the file ends with the line
         record=record,
         quantity=words.judged(record.meta),
         values=tally.values,
