@@ -22,6 +22,7 @@ from rtmeter.archive.tables import Archive, archive_at
 from rtmeter.archive.trend import trend
 from rtmeter.statistics.fixed_bins import binned
 from rtmeter.statistics.views import LATER
+from tool_files import cyclictest
 
 SPARK = importlib.util.find_spec("pyspark") is not None and shutil.which("java") is not None
 JUDGED = {"deadline_ns": 10**6, "miss_ratio": 0.1, "confidence": 0.95, "criticality": "firm", "horizon": 10.0}
@@ -120,6 +121,24 @@ def test_no_group_passes_with_a_cell_that_is_not_judged(
     assert group.verdict is not None and group.verdict.n == n
     assert group.verdict.outcome == ("pass" if left is None else "inconclusive")
     assert left is None or left in group.verdict.reason
+
+
+def test_what_a_histogram_does_not_tell_to_be_missed_fails_no_group(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Fifty of 10,000 values lie in the deadline's own bin: all, some or none of them missed it."""
+    file, results, place = tmp_path / "a.json", str(tmp_path / "results"), str(tmp_path / "archive")
+    thread = {"histogram": {"2": 9950, "100": 50}, "cycles": 10_000, "min": 2, "max": 100, "avg": 3.0}
+    file.write_text(json.dumps(cyclictest(thread={"0": thread})))
+    asked = ["import", str(file), "--out", results, "--deadline", "100us", "--period", "1ms"]
+    assert cli.invoke(asked) == 3
+    assert cli.invoke(["archive", "add", results, "--to", place]) == 0
+    capsys.readouterr()
+    assert cli.invoke(["archive", "merge", place, "--json"]) == 3
+    (group,) = json.loads(capsys.readouterr().out)["groups"]
+    assert group["verdict"]["reason"] == ("0 of 10,000 releases of 1 rigs missed: of 1 runs no bound holds")
+    assert cli.invoke(["archive", "sql", "SELECT misses, refused FROM cells", place, "--csv"]) == 0
+    assert capsys.readouterr().out.split() == ['"misses","refused"', '0,"misses_not_told"']
 
 
 @pytest.mark.full_only("Spark, which takes half a minute to start")

@@ -8,7 +8,7 @@ import numpy as np
 
 from rtmeter.judge.fleet import as_one, judge_fleet
 from rtmeter.model import Requirement
-from rtmeter.statistics.joint import RunMisses
+from rtmeter.statistics.joint import RunMisses, joint
 
 ASKED = Requirement(10**6, 0.01, 0.95)
 RIGS, RUNS, N = 12, 3, 5_000
@@ -54,6 +54,15 @@ def test_rigs_that_differ_tell_less_than_one_long_run() -> None:
 def test_runs_of_a_rig_that_lie_apart_count_by_that() -> None:
     apart = as_one([RunMisses(1000, 0, 1.0), RunMisses(1000, 40, 1.0)], 0.95)
     assert apart.design_effect > 20 and as_one([RunMisses(1000, 20, 3.0)] * 2, 0.95).design_effect == 3.0
+
+
+def test_a_single_rig_says_no_more_than_its_runs_together() -> None:
+    """Two runs with a few misses do not show how far runs lie apart: the bound of one is below theirs."""
+    runs = [RunMisses(10_000, 2, 1.0)] * 2
+    judged, found = judge_fleet({"a": runs}, Requirement(10**6, 0.001, 0.95)), joint(runs, 0.95)
+    assert (judged.lower, judged.upper) == (found.lower, found.upper)
+    assert judged.outcome == "inconclusive" and found.upper > joint(runs[:1], 0.95).upper
+    assert judged.reason.startswith("4 of 20,000 releases of 1 rigs missed")
 
 
 def test_nothing_passes_where_something_stands_in_the_way() -> None:

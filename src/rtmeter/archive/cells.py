@@ -33,6 +33,9 @@ EARLIEST = datetime(2020, 1, 1, tzinfo=UTC)
 AHEAD = timedelta(days=1)
 """A clock that tells a time before this one, or later than now by more than that, is not believed."""
 
+NOT_TOLD = "misses_not_told"
+"""In ``refused`` of a cell whose data do not tell how many releases missed."""
+
 _QUANTILES = ("min_ns", "p50_ns", "p90_ns", "p99_ns", "p99_9_ns", "p99_99_ns", "p99_999_ns", "max_ns")
 _NOT_SETTINGS = ("version", "samples", "warm_up", "measurement", "mode", "quantity", "seed")
 
@@ -172,6 +175,8 @@ def _judged(record: CellRecord) -> dict[str, Any]:
         }
         found = verdict.support.findings if verdict.support else ()
         refusing = dict.fromkeys(one.type for one in found if one.consequence == "refuse")
+        if verdict.misses_between and verdict.outcome == "inconclusive":  # what may be misses fails no group
+            row["misses"], refusing[NOT_TOLD] = verdict.misses_between[0], None
         row["refused"] = ",".join(refusing) or None
     if (statistics := _statistics(record)) is not None:
         values = statistics.model_dump()

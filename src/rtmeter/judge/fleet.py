@@ -31,11 +31,14 @@ def judge_fleet(
     """By the runs of each rig; ``refused``: how many of them no bound holds of, ``unjudged``: cells that
     could not be judged at all."""
     each = [one for runs in rigs.values() if (one := as_one(runs, asked.confidence)).n]
+    of = len(each)
+    if of == 1:  # its runs are repeats: room is made for what few of them do not show
+        each = [run for runs in rigs.values() for run in runs if run.n]
     n, misses = sum(one.n for one in each), int(sum(one.misses for one in each))
     if not n:
         return FleetVerdict("inconclusive", "nothing was judged", 0, 0, None, None)
     found = joint(each, asked.confidence)
-    seen = f"{misses:,} of {n:,} releases of {len(each):,} rigs missed"
+    seen = f"{misses:,} of {n:,} releases of {of:,} rigs missed"
     allowed = asked.miss_ratio
     if misses and (allowed is None or asked.criticality == "hard"):
         return FleetVerdict("fail", f"{seen}: none allowed", n, misses, found.lower, found.upper)
