@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from scipy.stats import binomtest
 
 from rtmeter.statistics.bounds import (
+    beyond_the_horizon,
     design_effect_of,
     expected_releases_needed,
     miss_ratio_bounds,
@@ -90,3 +91,12 @@ def test_a_plan_states_50_minutes_for_one_in_a_million_at_1_khz() -> None:
 
 def test_a_plan_for_clustered_misses_takes_longer() -> None:
     assert plan(1e-6, 0.95, MS, design_effect_of(0.5))[0].releases == pytest.approx(3 * 2_995_731, rel=1e-6)
+
+
+@pytest.mark.parametrize("horizon", [1.0, 10.0, 25.0])
+def test_as_many_misses_as_the_horizon_has_room_for_are_not_beyond_it(horizon: float) -> None:
+    """Of every ratio of whole thousandths, whatever floats make of their products."""
+    for thousandths in range(1, int(1_000 / horizon)):
+        room = thousandths * int(horizon) * 5
+        assert not beyond_the_horizon(room, 5_000, thousandths / 1_000, horizon), thousandths
+        assert beyond_the_horizon(room + 1, 5_000, thousandths / 1_000, horizon), thousandths

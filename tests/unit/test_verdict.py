@@ -193,3 +193,9 @@ def test_bounds_that_equal_the_allowed_ratio() -> None:
     bounds = verdict(3, 1000, None)
     assert verdict(3, 1000, bounds.upper).outcome == "pass"
     assert verdict(3, 1000, bounds.lower).outcome == "inconclusive"
+
+
+def test_as_many_misses_as_are_allowed_are_not_more() -> None:
+    """0.043 of 5,000 are 215, and in floats less."""
+    assert "more missed than is allowed" not in verdict(215, 5_000, 0.043).reason
+    assert "more missed than is allowed" in verdict(216, 5_000, 0.043).reason

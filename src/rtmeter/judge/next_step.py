@@ -70,7 +70,7 @@ def _to_tell(verdict: Verdict, runs: Sequence[StoredCell]) -> str:
         return _FREE if mended[0] is _WHILE_LATER and _others(runs) else mended[0]
     if asked.criticality == "hard" and (step := _of_the_level(verdict)):
         return step
-    if verdict.misses > (asked.miss_ratio or 0.0) * verdict.n:
+    if verdict.misses / verdict.n > (asked.miss_ratio or 0.0):
         return _look(verdict, runs)
     if verdict.misses_between:
         return "ask for a deadline between two bins, or measure with a finer resolution"

@@ -207,7 +207,7 @@ def row_of(
         return BEYOND_THE_HORIZON
     if refused and not too_few_alone(refused):
         return REFUSED
-    if allowed is not None and found.total > allowed * found.n:
+    if allowed is not None and found.total / found.n > allowed:
         return MORE_MISSED
     if refused:
         return TOO_FEW

@@ -24,6 +24,7 @@ from rtmeter.measure.run import Run, Watcher
 from rtmeter.model import Campaign, Cell, Verdict
 from rtmeter.results import store
 from rtmeter.results.record import CellRecord
+from rtmeter.statistics.bounds import beyond_the_horizon
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,7 +175,7 @@ def _lost_already(records: Sequence[CellRecord], releases: int) -> bool:
     missed."""
     verdicts = [record.verdict for record in records if record.verdict is not None]
     required, misses = verdicts[0].requirement, sum(one.misses for one in verdicts)
-    return misses > (required.miss_ratio or 0) * required.horizon * releases
+    return beyond_the_horizon(misses, releases, required.miss_ratio or 0, required.horizon)
 
 
 def _runs_that_tell(verdict: Verdict, records: Sequence[CellRecord], asked: SearchAsked) -> int:

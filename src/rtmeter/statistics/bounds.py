@@ -97,8 +97,10 @@ def further_releases(
 def beyond_the_horizon(misses: int, n: int, miss_ratio: float, horizon: float) -> bool:
     """Whether the misses of n releases alone are more than ``horizon`` times as many may have: then not even
     that long a run without a further miss meets the ratio, however misses hang together. Of a system that
-    misses as often as allowed this is seen in at most 1 / horizon of its runs (Markov's inequality)."""
-    return misses > miss_ratio * horizon * n
+    misses as often as allowed this is seen in at most 1 / horizon of its runs (Markov's inequality).
+
+    Divided, not multiplied out: 110 / (10 * 1000) is 0.011 in floats too, and 0.011 * 10 * 1000 below 110."""
+    return misses / (horizon * n) > miss_ratio
 
 
 def misses_allowed(n: int, miss_ratio: float, confidence: float, design_effect: float = 1.0) -> int | None:
