@@ -8,7 +8,7 @@ from simulation import Simulation
 from stationary import MINUTE, MS, RUNS, stationary
 
 from rtmeter.statistics.blocks import blocks_of
-from rtmeter.statistics.drift import Drift, drift
+from rtmeter.statistics.drift import FEWEST_DELAYS, PIECE, Drift, drift
 from rtmeter.statistics.gates import growth
 from rtmeter.statistics.trend import Trend, inflation, trend
 from rtmeter.statistics.views import LATER
@@ -263,6 +263,20 @@ def test_relative_rearming_is_named(generator: np.random.Generator) -> None:
 def test_a_clock_of_another_rate_is_named(generator: np.random.Generator) -> None:
     found = drift(whole(jitter(generator) + 20e-6 * MS * np.arange(MINUTE)), MS)
     assert found.causes == ("clock_rate",)
+
+
+@pytest.mark.parametrize(
+    ("at_the_end", "causes"), [(0, ()), (1, ()), (FEWEST_DELAYS, ("clock_rate", "relative_rearming"))]
+)
+def test_why_it_drifts_is_told_by_the_end_of_a_run_if_anything_was_served_there(
+    at_the_end: int, causes: tuple[str, ...]
+) -> None:
+    """Of a component that stopped half way: the rest of a long run was lost."""
+    delays = np.full(2 * PIECE, LATER)
+    served = np.r_[0 : PIECE - 1, len(delays) - at_the_end : len(delays)]
+    delays[served] = 10 * served
+    found = drift(delays, MS)
+    assert (found.growth, found.causes) == ("drifting", causes)
 
 
 def test_a_growth_that_no_cause_explains_has_none(generator: np.random.Generator) -> None:

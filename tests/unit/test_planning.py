@@ -157,6 +157,14 @@ def test_the_most_dependence_that_a_length_stands_is_that_of_the_verdict(runs: i
     assert upper(found.most_effect) <= 1e-3 < upper(found.most_effect + 0.01)
 
 
+@pytest.mark.parametrize(("ratio", "confidence"), [(0.96, 0.95), (0.5, 0.5)])
+def test_a_ratio_that_one_release_shows_stands_any_dependence(ratio: float, confidence: float) -> None:
+    """However alike releases are, they are one at least, whose bound is the confidence itself."""
+    assert joint([RunMisses(1, 0, 1.0)], confidence).upper <= ratio
+    found = plan_cell("a", [cell(4_000, Requirement(MS, ratio, confidence))], Assumed())
+    assert (found.outcome, found.most_effect) == ("can pass", 4_000)
+
+
 def test_a_length_that_cannot_pass_stands_no_dependence() -> None:
     assert plan_cell("a", [cell(2_994, Requirement(MS, 1e-3))], Assumed()).most_effect is None
     assert plan_cell("a", [cell(2_994, Requirement(MS, None))], Assumed()).most_effect is None

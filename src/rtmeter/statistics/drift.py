@@ -41,6 +41,9 @@ BACK_TO_BACK = 0.01
 
 PIECE = 1 << 20
 
+FEWEST_DELAYS = FEWEST_BLOCKS * SMALLEST_BLOCK
+"""Served releases among the last PIECE of a run below which nothing is said of why it drifts."""
+
 MOST_CLOCK_RATE = 500e-6
 """Two clocks of one machine differ by less than this."""
 
@@ -184,6 +187,8 @@ def _causes(delay: Ints, found: Trend) -> tuple[GrowthCause, ...]:
     and its increments over many cycles spread as far as their number makes them. Where another clock's
     grid times the cycles they spread no further than those over one cycle.
     """
+    if len(delay) < FEWEST_DELAYS:
+        return ()
     rate = found.slope_ns_per_s * 1e-9
     many = max(2, len(delay) // 20)
     spread = np.square(_range(np.diff(delay)))

@@ -102,7 +102,11 @@ def design_effect_allowed(n: int, runs: int, miss_ratio: float, confidence: floa
     def too_much(hundredths: int) -> bool:
         return _alike(n, 0, runs, hundredths / 100, confidence) > miss_ratio
 
-    return None if too_much(100) else (first(too_much, 101) - 1) / 100
+    if too_much(100):
+        return None
+    if not too_much(100 * n):  # a single release, which they are at least, has such a bound
+        return float(n)
+    return (first(too_much, 101) - 1) / 100
 
 
 def _alike(n: int, misses: int, runs: int, design_effect: float, confidence: float) -> float:
