@@ -132,6 +132,13 @@ def test_three_samples_are_not_enough() -> None:
     assert compare([(few, few)]).outcome == "not enough data"
 
 
+@pytest.mark.parametrize(("n", "told"), [(1, False), (7, False), (10, True)])
+def test_a_ratio_without_a_miss_of_a_handful_of_releases_says_nothing(n: int, told: bool) -> None:
+    few = estimates(np.full(n, 5_000), DEADLINE)
+    assert outcomes(compare([(few, few)]))["miss_ratio"] == ("no difference" if told else "not told")
+    assert compare([(few, few)]).outcome == ("no difference" if told else "not told")
+
+
 def test_equal_constant_runs_do_not_differ() -> None:
     a, b = (estimates(np.full(N, value), DEADLINE) for value in (5_000, 6_000))
     assert compare([(a, a)]).outcome == "no difference"

@@ -73,6 +73,20 @@ def test_a_quantile_that_is_lost_is_judged_by_the_runs_that_lost_it(
     assert found.said == said and found.words and math.isnan(found.times)
 
 
+@pytest.mark.parametrize(
+    ("pairs", "confidence", "told"), [(2, 0.95, False), (3, 0.95, True), (3, 0.99, False)]
+)
+def test_what_the_runs_do_not_tell_alone_that_are_lost_takes_as_many_as_chance_would_not_come_to(
+    pairs: int, confidence: float, told: bool
+) -> None:
+    """Each run just loses the quantile, or just does not: alike ones would do so in 2 of 4^pairs cases."""
+    kept, lost = (Estimate(9.0, 8.0, math.inf, 1.0), Estimate(math.inf, 8.0, math.inf, 1.0))
+    kept_run, lost_run = (Estimates(N, 0.95, {"p99": one}) for one in (kept, lost))
+    for pair, said in (((kept_run, lost_run), "worse"), ((lost_run, kept_run), "better")):
+        found = effect("p99", [Stratum({}, (pair,) * pairs)], confidence)
+        assert found.said == (said if told else "not told") and found.words
+
+
 def test_where_a_time_is_zero_the_mean_is_the_plain_one() -> None:
     pairs = (run(p99=0.0), run(p99=10.0)), (run(p99=10.0), run(p99=40.0))
     found = effect("p99", [Stratum({}, pairs)], 0.95)

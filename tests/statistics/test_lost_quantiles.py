@@ -11,6 +11,7 @@ import pytest
 
 from rtmeter.statistics.compare import compare, mover
 from rtmeter.statistics.estimates import estimates
+from rtmeter.statistics.gate import judge_gate, parse_gate
 from rtmeter.statistics.quantiles import Estimate
 from rtmeter.statistics.views import LATER
 
@@ -39,3 +40,15 @@ def test_the_interval_of_what_is_lost_is_that_of_the_furthest_ends() -> None:
     assert mover(seen, lost) == (-1.0, math.inf) and mover(lost, seen) == (-math.inf, 1.0)
     assert mover(seen, sure) == (math.inf, math.inf) and mover(sure, seen) == (-math.inf, -math.inf)
     assert mover(sure, sure) == (0.0, 0.0)
+
+
+@pytest.mark.parametrize(("pairs", "outcomes"), [(1, ["fail", "pass"]), (5, ["fail", "pass"])])
+def test_a_gate_on_what_is_lost_on_one_side_only_is_told_of_pairs_too(
+    pairs: int, outcomes: list[str]
+) -> None:
+    kept, lost = ([estimates(run(share, seed), None) for seed in range(pairs)] for share in (0.0, 0.02))
+    gate = parse_gate("p99<+5%")
+    both = [list(zip(kept, lost, strict=True)), list(zip(lost, kept, strict=True))]
+    found = [judge_gate(gate, one) for one in both]
+    assert [one.outcome for one in found] == outcomes
+    assert [one.excess.lower for one in found] == [math.inf, -math.inf]

@@ -57,9 +57,9 @@ class Shift:
     @property
     def halving_ruled_out(self) -> bool:
         """Whether the interval lies within a half and the double of A; of a time that is not above zero that
-        says nothing, nor of a ratio without a miss."""
+        says nothing, nor of a ratio without a miss, but where so few releases do not even rule out a half."""
         if self.a <= 0:
-            return self.quantity != RATIO or self.b == 0
+            return self.quantity != RATIO or (self.b == 0 and self.upper < 0.5)
         return self.lower > -self.a / 2 and self.upper < self.a
 
     @property
@@ -160,6 +160,8 @@ def _of_effect(
     difference = _less(b, factor * a) - allowance
     if short:
         return Shift(quantity, a, b, difference, math.nan, math.nan)
+    if math.isinf(difference) and found.said in ("better", "worse"):  # one of the two is lost, and it is sure
+        return Shift(quantity, a, b, difference, difference, difference, found)
     at = float(scipy.special.expit(odds_at(a, pairs))) if quantity == RATIO else a
     lower, upper = (end - factor * at - allowance for end in found.level_interval or (math.nan, math.nan))
     if quantity == RATIO:

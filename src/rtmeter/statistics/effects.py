@@ -141,7 +141,9 @@ def effect(quantity: str, strata: Sequence[Stratum], each: float, *, added: bool
     runs = [pair for pairs in known for pair in pairs]
     first, second = (_mean([pair[side] for pair in runs], quantity) for side in (0, 1))
     if words := _not_known(known):
-        return Effect(quantity, first, second, math.nan, math.nan, math.nan, _by_lost(runs), words=words)
+        return Effect(
+            quantity, first, second, math.nan, math.nan, math.nan, _by_lost(runs, each), words=words
+        )
     positive = _has_quotient(quantity, known)
     quotient = positive and not (added and quantity != RATIO)
     if not quotient:
@@ -300,16 +302,22 @@ def _has_quotient(quantity: str, known: Sequence[Sequence[tuple[Estimate, Estima
     return quantity == RATIO or all(one.value > 0 for pairs in known for pair in pairs for one in pair)
 
 
-def _by_lost(pairs: Sequence[tuple[Estimate, Estimate]]) -> Said:
-    """Where the quantity is lost in every run on one side, and in none on the other, of two pairs or more."""
+def _by_lost(pairs: Sequence[tuple[Estimate, Estimate]], each: float) -> Said:
+    """Where the quantity is lost in every run on one side, and in none on the other, of two pairs or more:
+    sure by the runs' own intervals, or by their number. Runs that are alike come to that in one case of
+    4^pairs at most, and as often the other way round."""
     lost = [{math.isinf(pair[side].value) for pair in pairs} for side in (0, 1)]
     if len(pairs) < 2 or any(math.isnan(pair[side].value) for pair in pairs for side in (0, 1)):
         return "not told"
-    if lost == [{False}, {True}]:
-        return "worse"
-    return (
-        "better" if lost == [{True}, {False}] else "no difference" if lost == [{True}, {True}] else "not told"
-    )
+    if lost == [{True}, {True}]:
+        return "no difference"
+    if lost not in ([{False}, {True}], [{True}, {False}]):
+        return "not told"
+    later = 1 if lost[1] == {True} else 0
+    sure = all(math.isinf(pair[later].lower) and pair[1 - later].upper < math.inf for pair in pairs)
+    if not sure and 2 * 0.25 ** len(pairs) > 1 - each:
+        return "not told"
+    return "worse" if later else "better"
 
 
 def _mean(estimates: Sequence[Estimate], quantity: str) -> float:
