@@ -57,6 +57,17 @@ def test_of_runs_too_short_by_themselves_it_is_said_once_what_passes(capsys: Cap
     assert f"  next             {step}\n" in said and said.count("passes") == 1
 
 
+def test_a_run_that_is_too_short_is_measured_anew_however_long_the_others_are(capsys: Captured) -> None:
+    """An interrupted repeat: with two more runs beside it the condition would be as undecided."""
+    for repeat, n in ((1, 20_000), (2, 70)):
+        write_wakeups(
+            Path(f"r/a-r{repeat}"), draw(repeat, n), repeat=repeat, requirement=Requirement(MS, 0.01)
+        )
+    code, said = verdict("r", capsys)
+    step = "measure 2 runs of 1,000 releases each (1 s) instead of these: if none of them misses, it passes"
+    assert code == 3 and step in said
+
+
 def test_what_is_to_be_measured_of_each_run_passes(capsys: Captured) -> None:
     """Also where what is allowed asks for more than a run that is looked at."""
     for number in (1, 2):

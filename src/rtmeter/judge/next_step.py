@@ -10,7 +10,7 @@ from rtmeter.results import condition_words, words
 from rtmeter.results.cells import StoredCell
 from rtmeter.results.record import CellRecord
 from rtmeter.statistics.bounds import NS_PER_HOUR, releases_needed
-from rtmeter.statistics.evidence import TOO_FEW
+from rtmeter.statistics.evidence import FEWEST_JUDGED, TOO_FEW
 from rtmeter.statistics.extremes import FEWEST_RELEASES
 from rtmeter.statistics.words import about
 from rtmeter.trace.table import FILE
@@ -144,9 +144,11 @@ def _measure(verdict: Verdict, runs: Sequence[StoredCell]) -> str:
         more = f"{samples:,} more {'release' if samples == 1 else 'releases'}{_time(record, samples)}"
         return f"measure {more}: if all are in time, it passes{_if_it_goes_on(verdict)}"
     each, of_a_run = samples // several, verdict.n // len(runs)
-    if each > of_a_run:
+    short = min(run.record.n_of(verdict.quantity) for run in runs) < FEWEST_JUDGED
+    if short or each > of_a_run:  # more such runs would leave those that are too short
         length = f"{several} runs of {each:,} releases each{_time(record, each)}"
-        return f"measure {length} instead of {of_a_run:,}: if {_none(verdict)}, it passes"
+        these = f"{of_a_run:,}" if each > of_a_run else "these"
+        return f"measure {length} instead of {these}: if {_none(verdict)}, it passes"
     what = "run such as these" if several == 1 else "runs such as these"
     return f"measure {several:,} more {what}{_time(record, samples)}: if {_none(verdict)}, it passes"
 
