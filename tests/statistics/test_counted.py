@@ -169,6 +169,18 @@ def test_skips_that_cannot_be_counted_refuse_the_bound() -> None:
     assert ours.lower > 0 and np.isnan(ours.upper)
 
 
+def test_skips_after_values_that_are_not_known_refuse_the_bound() -> None:
+    """Two values beyond the last bin, of any lateness: the largest is stated, or it is not."""
+    data = replace(histogram(np.full(2_000, 50_000)), over=2, over_from_ns=60_000, below_ns=None)
+    data = replace(data, skips_after_ns=1_000_000)
+    asked = Requirement(100_000, 0.1)
+    assert data.max_ns is None and data.misses(100_000).surely == 0
+    assert findings(data)["dropped"] == "refuse" and support_of_counted(data, asked, None).upper is None
+    assert np.isnan(estimates_counted(data, 100_000, 0.95, ["50"]).quantities["miss_ratio"].upper)
+    known = replace(data, below_ns=5_000_000)
+    assert "dropped" not in findings(known) and support_of_counted(known, asked, None).upper is not None
+
+
 def test_bounds_per_hour_need_a_period() -> None:
     data = histogram(np.full(36_000, 5000))
     support = support_of_counted(data, Requirement(1_000_000), 100_000_000)

@@ -138,6 +138,12 @@ def _of_histogram(data: Histogram) -> list[GateFinding]:
     if data.dropped:
         message = f"the tool left out values beyond {about(data.over_from_ns)}, and how many is not known"
         findings.append(GateFinding("dropped", "last bin in ns", float(data.over_from_ns), "refuse", message))
+    if data.skips_beyond:
+        message = (
+            f"how late the values beyond {about(data.over_from_ns)} were is not known, and so how many "
+            "releases the tool passed over after them is not"
+        )
+        findings.append(GateFinding("dropped", "last bin in ns", float(data.over_from_ns), "refuse", message))
     if data.skips_after_ns == PERIOD_UNKNOWN:
         message = (
             "releases that the tool passed over after a late one are not in the file, and cannot be counted "

@@ -56,7 +56,12 @@ class Histogram:
     @property
     def uncounted(self) -> bool:
         """Whether more releases may have missed a deadline than there is any number of."""
-        return self.dropped or self.skips_after_ns == PERIOD_UNKNOWN
+        return self.dropped or self.skips_after_ns == PERIOD_UNKNOWN or self.skips_beyond
+
+    @property
+    def skips_beyond(self) -> bool:
+        """Whether releases were passed over after values of which it is not known how late they were."""
+        return bool(self.skips_after_ns and self.over and self.max_ns is None)
 
     @property
     def max_ns(self) -> int | None:
