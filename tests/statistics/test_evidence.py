@@ -9,6 +9,7 @@ from stationary import FAR, MINUTE, MS, RUNS, stationary
 
 from rtmeter.statistics.evidence import Evidence, examine
 from rtmeter.statistics.gates import quantisation
+from rtmeter.statistics.quantiles import miss_ratio
 from rtmeter.statistics.views import LATER
 
 Ints = np.ndarray
@@ -44,6 +45,38 @@ def test_well_behaved_runs_are_not_refused_in_all_cases_together(
     runs = sized("runs", **RUNS)
     found = [run for process in INDEPENDENT + CLUSTERED for run in simulate(stationary, runs, process)]
     rates.at_most(0.05, (run.refused for run in found), REFUSED, "all cases")
+
+
+def mixed(
+    generator: np.random.Generator, share: np.ndarray, value_ns: int, later: float = 0.0, later_ns: int = 0
+) -> Ints:
+    """Exponential ones, of which a ``share`` at each release has one value, and others a later one."""
+    values, drawn = EXPONENTIAL.draw(generator, MINUTE), generator.random(MINUTE)
+    values[drawn < later] = later_ns
+    values[(drawn >= later) & (drawn < later + share)] = value_ns
+    return values
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "value_ns", "later"),
+    [
+        (0.02, 0.18, LATER, 0.0),  # more are lost than the gates look at
+        (0.01, 0.03, LATER, 0.0),  # more than the rarer ones that they look at
+        (0.02, 0.18, 40 * MS, 0.0),  # a coarse clock
+        (0.04, 0.12, 2 * MS, 0.1),  # later ones, which do not change, are as many as they look at
+    ],
+)
+def test_misses_that_become_more_are_not_stationary_though_the_latest_are_all_alike(
+    low: float, high: float, value_ns: int, later: float, generator: np.random.Generator
+) -> None:
+    for share in (np.where(RUN < 0.5, low, high), np.full(MINUTE, (low + high) / 2)):
+        values = mixed(generator, share, value_ns, later, 50 * MS)
+        found = examine(values, MS, MS, own_grid=True)
+        changes = share[0] != share[-1]
+        assert {"stationarity", "change_point"} <= types(found) or not changes
+        assert bool(found.refusals) == changes
+        assert (found.design_effect > 2) == changes
+        assert (miss_ratio(values, MS, 0.95).design_effect > 2) == changes
 
 
 DRIFTING: dict[str, Callable[[np.random.Generator], Ints]] = {

@@ -6,6 +6,7 @@ what is large enough to matter and not what ten million releases make significan
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -33,9 +34,11 @@ class Blocks:
 
     ``edges``: where they begin and end, shape (blocks + 1,); ``maxima`` (ns): the maximum of each;
     ``counts`` and ``rare_counts``: exceedances in each of a threshold that A_BLOCK a block exceed, and of
-    one that A_BLOCK / 10 do, all of shape (blocks,). ``at``: the releases of the former exceedances, of
-    ``threshold_ns``, ``rare_ns`` being that of the rarer ones; ``scale_ns``: that much above, one is 1/e
-    as likely (by the median excess).
+    one that A_BLOCK / 10 do, all of shape (blocks,); as near to so many as equal values leave, so that lost
+    releases, and steps of a coarse clock, are counted however many they are. ``threshold_ns`` and ``rare_ns``
+    are these thresholds; ``at``: the releases of no more than the former exceedances; ``scale_ns``: that much
+    above, one is 1/e as likely (by the median excess). ``missed``: the misses in each, shape (blocks,), where
+    they are more than the former exceedances, which then do not show how they come; else None.
     """
 
     edges: Ints
@@ -46,6 +49,7 @@ class Blocks:
     threshold_ns: int
     rare_ns: int
     scale_ns: float
+    missed: Floats | None = None
 
     @property
     def count(self) -> int:
@@ -54,7 +58,8 @@ class Blocks:
 
     def series(self) -> tuple[tuple[Floats, BlockEffect], ...]:
         """What gates look at: series of blocks, and how large a change between segments of each is."""
-        return (self.maxima, self._shift), (self.counts, _ratio), (self.rare_counts, _ratio)
+        found = (self.maxima, self._shift), (self.counts, _ratio), (self.rare_counts, _ratio)
+        return found if self.missed is None else (*found, (self.missed, _ratio))
 
     def raised(self, values: Ints, by_ns: float) -> float:
         """How many times as likely exceedances of either threshold are if all values of the run, shape
@@ -80,24 +85,43 @@ def _ratio(counts: Floats, starts: list[int]) -> float:
     return max(rates) / min(rates)
 
 
-def blocks_of(values: Ints) -> Blocks | None:
-    """The blocks of a run (values in ns, shape (n,)); None if it is too short for them."""
+def blocks_of(values: Ints, misses: Ints | None = None) -> Blocks | None:
+    """The blocks of a run (values in ns, shape (n,)) and of its ``misses`` (indices, ascending); None if it
+    is too short for them."""
     n = len(values)
     count = min(MOST_BLOCKS, n // SMALLEST_BLOCK)
     if count < FEWEST_BLOCKS:
         return None
     edges = block_edges(n, count)
-    top = largest(values, A_BLOCK * count + 1).astype(np.float64)
-    at = above(values, int(top[0]))
-    rare_ns = int(top[-(A_BLOCK * count // 10) - 1])
-    rare = at[values[at] > rare_ns]
+    top = largest(values, A_BLOCK * count + 1)
+    tail = top.astype(np.float64)
+    many = misses is not None and len(misses) > A_BLOCK * count
+    threshold_ns, rare_ns = (_threshold(values, top[-many - 1 :]) for many in (len(top) - 1, len(top) // 10))
     return Blocks(
         edges=edges,
         maxima=block_maxima(values, edges).astype(np.float64),
-        counts=block_counts(at, edges).astype(np.float64),
-        rare_counts=block_counts(rare, edges).astype(np.float64),
-        at=at,
-        threshold_ns=int(top[0]),
+        counts=_counts_above(values, threshold_ns, edges),
+        rare_counts=_counts_above(values, rare_ns, edges),
+        at=above(values, int(top[0])),
+        threshold_ns=threshold_ns,
         rare_ns=rare_ns,
-        scale_ns=float(np.median(top[1:] - top[0])) / math.log(2),
+        scale_ns=float(np.median(tail[1:] - tail[0])) / math.log(2),
+        missed=block_counts(misses, edges).astype(np.float64) if misses is not None and many else None,
     )
+
+
+def _threshold(values: Ints, top: Ints) -> int:
+    """What all but the first of the largest values, ``top`` (ascending), are greater than; where many values
+    equal it, or one less, whichever the nearer number exceeds. None is less than all values."""
+    limit, many = int(top[0]), len(top) - 1
+    greater = len(top) - int(np.searchsorted(top, limit, side="right"))
+    if greater == many:
+        return limit
+    with_equals = count_above(values, limit - 1)
+    return limit - 1 if greater * with_equals < many * many and with_equals < len(values) else limit
+
+
+def _counts_above(values: Ints, limit_ns: int, edges: Ints) -> Floats:
+    """How many values of each block are greater, shape (blocks,)."""
+    blocks = itertools.pairwise(edges)
+    return np.array([np.count_nonzero(values[a:b] > limit_ns) for a, b in blocks], dtype=np.float64)

@@ -84,7 +84,7 @@ def examine(
     misses = above(values, deadline_ns)
     if skipped is not None and skips_miss:
         misses = np.union1d(misses, np.flatnonzero(skipped))
-    blocks = blocks_of(values)
+    blocks = blocks_of(values, misses)
     seen = worth(values, misses, deadline_ns, blocks)
     found, effect = seen.dependence, seen.design_effect
     grown = drift(

@@ -16,7 +16,7 @@ from rtmeter.statistics.changes import change_points
 from rtmeter.statistics.clusters import decluster, extremal_index, run_length_of
 from rtmeter.statistics.drift import Drift
 from rtmeter.statistics.modes import Mode
-from rtmeter.statistics.quantities import Ints
+from rtmeter.statistics.quantities import Floats, Ints
 from rtmeter.statistics.rhythm import Rhythm
 from rtmeter.statistics.serial import KPSS_LIMIT, autocorrelation, kpss
 from rtmeter.statistics.trend import inflation
@@ -47,9 +47,7 @@ def dependence_between_blocks(blocks: Blocks, design_effect: float) -> tuple[flo
     """
     findings = []
     factor = 1.0
-    counts = blocks.counts
-    mean = float(counts.mean())
-    dispersion = float(counts.var(ddof=1)) / mean if mean else 1.0
+    dispersion = max(_dispersion(blocks.counts), _of_misses(blocks))
     if dispersion > OVERDISPERSED * design_effect:
         factor = dispersion / design_effect
         findings.append(
@@ -62,8 +60,9 @@ def dependence_between_blocks(blocks: Blocks, design_effect: float) -> tuple[flo
                 f"{dispersion:.1f} times as much as that of independent ones",
             )
         )
-    neighbours = max((autocorrelation(series) for series in (counts, blocks.maxima)), key=lambda a: a.q)
-    alike = max(inflation(counts), inflation(blocks.maxima))
+    looked_at = [one for one in (blocks.counts, blocks.maxima, blocks.missed) if one is not None]
+    neighbours = max(map(autocorrelation, looked_at), key=lambda a: a.q)
+    alike = max(map(inflation, looked_at))
     if neighbours.probability < 1e-3 and alike > MATERIAL:
         factor *= alike
         findings.append(
@@ -77,6 +76,20 @@ def dependence_between_blocks(blocks: Blocks, design_effect: float) -> tuple[flo
             )
         )
     return factor, findings
+
+
+def _dispersion(counts: Floats) -> float:
+    """Variance of the numbers a block over that of independent rare ones; 1 if there are none."""
+    mean = float(counts.mean())
+    return float(counts.var(ddof=1)) / mean if mean else 1.0
+
+
+def _of_misses(blocks: Blocks) -> float:
+    """The same of misses that are not rare; 1 where they are, or nothing else is."""
+    if blocks.missed is None:
+        return 1.0
+    others = 1 - float(blocks.missed.sum()) / float(blocks.edges[-1])
+    return _dispersion(blocks.missed) / others if others else 1.0
 
 
 def stationarity(blocks: Blocks) -> list[GateFinding]:
