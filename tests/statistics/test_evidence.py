@@ -9,7 +9,7 @@ from stationary import FAR, MINUTE, MS, RUNS, stationary
 
 from rtmeter.statistics.evidence import Evidence, examine
 from rtmeter.statistics.gates import quantisation
-from rtmeter.statistics.quantiles import miss_ratio
+from rtmeter.statistics.quantiles import miss_ratio, quantiles
 from rtmeter.statistics.views import LATER
 
 Ints = np.ndarray
@@ -77,6 +77,19 @@ def test_misses_that_become_more_are_not_stationary_though_the_latest_are_all_al
         assert bool(found.refusals) == changes
         assert (found.design_effect > 2) == changes
         assert (miss_ratio(values, MS, 0.95).design_effect > 2) == changes
+
+
+def test_a_quantile_whose_exceedances_become_more_is_known_less_though_the_latest_do_not(
+    generator: np.random.Generator,
+) -> None:
+    """p99 of 600,000 releases: a hundredth is more than the gates look at."""
+    effects = []
+    for low, high in ((0.0005, 0.0095), (0.005, 0.005)):
+        run = np.concatenate([mixed(generator, np.full(MINUTE, p), 2 * MS) for p in [low] * 5 + [high] * 5])
+        run += generator.integers(0, 10_000, len(run))
+        run[generator.random(len(run)) < 0.007] += 50 * MS
+        effects.append(quantiles(run, ["99"], 0.95)["99"].design_effect)
+    assert effects[0] > 5 > 2 > effects[1]
 
 
 DRIFTING: dict[str, Callable[[np.random.Generator], Ints]] = {

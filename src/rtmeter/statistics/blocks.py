@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -56,6 +56,12 @@ class Blocks:
         """Number of blocks."""
         return len(self.maxima)
 
+    def with_misses(self, misses: Ints) -> Blocks:
+        """The same with the misses (indices, ascending) in each, where they are more than the exceedances."""
+        if len(misses) <= A_BLOCK * self.count:
+            return self
+        return replace(self, missed=block_counts(misses, self.edges).astype(np.float64))
+
     def series(self) -> tuple[tuple[Floats, BlockEffect], ...]:
         """What gates look at: series of blocks, and how large a change between segments of each is."""
         found = (self.maxima, self._shift), (self.counts, _ratio), (self.rare_counts, _ratio)
@@ -85,9 +91,8 @@ def _ratio(counts: Floats, starts: list[int]) -> float:
     return max(rates) / min(rates)
 
 
-def blocks_of(values: Ints, misses: Ints | None = None) -> Blocks | None:
-    """The blocks of a run (values in ns, shape (n,)) and of its ``misses`` (indices, ascending); None if it
-    is too short for them."""
+def blocks_of(values: Ints) -> Blocks | None:
+    """The blocks of a run (values in ns, shape (n,)); None if it is too short for them."""
     n = len(values)
     count = min(MOST_BLOCKS, n // SMALLEST_BLOCK)
     if count < FEWEST_BLOCKS:
@@ -95,7 +100,6 @@ def blocks_of(values: Ints, misses: Ints | None = None) -> Blocks | None:
     edges = block_edges(n, count)
     top = largest(values, A_BLOCK * count + 1)
     tail = top.astype(np.float64)
-    many = misses is not None and len(misses) > A_BLOCK * count
     threshold_ns, rare_ns = (_threshold(values, top[-many - 1 :]) for many in (len(top) - 1, len(top) // 10))
     return Blocks(
         edges=edges,
@@ -106,7 +110,6 @@ def blocks_of(values: Ints, misses: Ints | None = None) -> Blocks | None:
         threshold_ns=threshold_ns,
         rare_ns=rare_ns,
         scale_ns=float(np.median(tail[1:] - tail[0])) / math.log(2),
-        missed=block_counts(misses, edges).astype(np.float64) if misses is not None and many else None,
     )
 
 

@@ -84,7 +84,8 @@ def examine(
     misses = above(values, deadline_ns)
     if skipped is not None and skips_miss:
         misses = np.union1d(misses, np.flatnonzero(skipped))
-    blocks = blocks_of(values, misses)
+    if (blocks := blocks_of(values)) is not None:
+        blocks = blocks.with_misses(misses)
     seen = worth(values, misses, deadline_ns, blocks)
     found, effect = seen.dependence, seen.design_effect
     grown = drift(

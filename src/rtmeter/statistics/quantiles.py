@@ -75,7 +75,7 @@ def miss_ratio(
     n, misses = len(values), above(values, deadline_ns)
     if missed is not None:
         misses = np.union1d(misses, np.flatnonzero(missed))
-    effect = worth(values, misses, deadline_ns, blocks_of(values, misses)).design_effect
+    effect = worth(values, misses, deadline_ns, blocks_of(values)).design_effect
     bounds = miss_ratio_bounds(len(misses), n, (1 + confidence) / 2, effect)
     return Estimate(len(misses) / n, *bounds, effect)
 
