@@ -92,6 +92,19 @@ def test_a_quantile_whose_exceedances_become_more_is_known_less_though_the_lates
     assert effects[0] > 5 > 2 > effects[1]
 
 
+@pytest.mark.parametrize("share", [0.01, 0.1])
+def test_skips_that_crowd_into_a_part_are_not_stationary_however_soon_the_thread_was_free(
+    share: float, generator: np.random.Generator
+) -> None:
+    """As misses that the latest releases say nothing of; as many spread over the run are."""
+    values = EXPONENTIAL.draw(generator, MINUTE)
+    for part in (0.3, 1.0):
+        skipped = (part > RUN) & (generator.random(MINUTE) < 0.3 * share / part)
+        values[skipped] = 1_000
+        found = examine(values, MS, MS, skipped=skipped, own_grid=True)
+        assert bool(found.refusals) == (part < 1) and (found.design_effect > 2) == (part < 1)
+
+
 DRIFTING: dict[str, Callable[[np.random.Generator], Ints]] = {
     "level rises by the tail's scale": lambda g: EXPONENTIAL.draw(g, MINUTE) + whole(50e3 * RUN),
     "the same, clustered": lambda g: SOME_CLUSTERED.draw(g, MINUTE) + whole(50e3 * RUN),

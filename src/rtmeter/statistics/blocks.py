@@ -38,7 +38,7 @@ class Blocks:
     releases, and steps of a coarse clock, are counted however many they are. ``threshold_ns`` and ``rare_ns``
     are these thresholds; ``at``: the releases of no more than the former exceedances; ``scale_ns``: that much
     above, one is 1/e as likely (by the median excess). ``missed``: the misses in each, shape (blocks,), where
-    they are more than the former exceedances, which then do not show how they come; else None.
+    the exceedances do not show how they come; else None.
     """
 
     edges: Ints
@@ -56,9 +56,10 @@ class Blocks:
         """Number of blocks."""
         return len(self.maxima)
 
-    def with_misses(self, misses: Ints) -> Blocks:
-        """The same with the misses (indices, ascending) in each, where they are more than the exceedances."""
-        if len(misses) <= A_BLOCK * self.count:
+    def with_misses(self, values: Ints, misses: Ints) -> Blocks:
+        """The same of a run's values, shape (n,), with its misses (indices, ascending) in each, where some of
+        them are no exceedances: there are too many of them, or they missed however late they were."""
+        if np.count_nonzero(values[misses] <= self.threshold_ns) < A_BLOCK:
             return self
         return replace(self, missed=block_counts(misses, self.edges).astype(np.float64))
 

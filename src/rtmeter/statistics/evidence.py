@@ -85,7 +85,7 @@ def examine(
     if skipped is not None and skips_miss:
         misses = np.union1d(misses, np.flatnonzero(skipped))
     if (blocks := blocks_of(values)) is not None:
-        blocks = blocks.with_misses(misses)
+        blocks = blocks.with_misses(values, misses)
     seen = worth(values, misses, deadline_ns, blocks)
     found, effect = seen.dependence, seen.design_effect
     grown = drift(

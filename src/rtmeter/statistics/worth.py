@@ -48,7 +48,9 @@ def worth(values: Ints, misses: Ints, limit_ns: int, blocks: Blocks | None) -> W
     found = dependence(misses, near, threshold_ns, n)
     factor, crowded = 1.0, list[GateFinding]()
     if blocks is not None:
-        factor, crowded = gates.dependence_between_blocks(blocks.with_misses(misses), found.design_effect)
+        factor, crowded = gates.dependence_between_blocks(
+            blocks.with_misses(values, misses), found.design_effect
+        )
     effect = min(found.design_effect * factor, float(n))  # however alike, they are one at least
     return Worth(near, found, effect, tuple(crowded))
 
