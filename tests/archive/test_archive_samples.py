@@ -230,6 +230,18 @@ def test_late_releases_of_both_files_of_an_own_loop_are_counted(
     assert asked(archive.url, "SELECT late FROM sampled", capsys) == [{"late": seen["late"]}]
 
 
+def test_the_maxima_of_an_own_loop_are_at_the_releases_that_its_samples_have(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its rows begin with the last hours; ``k`` counts from the program's start."""
+    folder = own_loop(tmp_path / "loop", delays=lambda k: [5_000_000 if k == 200 else 50_000])
+    archive = archive_at(tmp_path / "archive")
+    assert add(archive, find_cells(folder), with_samples=True).sampled == 1
+    same = "k, wake_ns - release_ns = max_ns AS same"
+    query = f"SELECT {same} FROM maxima JOIN samples USING (cell) WHERE k = max_at_k"
+    assert asked(archive.url, query, capsys) == [{"k": 200, "same": True}]
+
+
 def test_late_releases_of_an_own_loop_from_before_its_last_hours_come_too(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

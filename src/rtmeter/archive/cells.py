@@ -217,6 +217,7 @@ def _maxima(values: Ints, record: CellRecord) -> list[dict[str, Any]]:
     if not tick or not len(values):
         return []
     size = max(1, math.ceil(BLOCK_NS / tick))
+    first_k = max(record.warm_up, record.config.get("first_k") or 0)
     rows: list[dict[str, Any]] = []
     for block, start in enumerate(range(0, len(values), size)):
         part = values[start : start + size]
@@ -226,7 +227,7 @@ def _maxima(values: Ints, record: CellRecord) -> list[dict[str, Any]]:
             "block": block,
             "n": len(part),
             "lost": lost,
-            "max_at_k": record.warm_up + start + first,
+            "max_at_k": first_k + start + first,
         }
         rows.append(row | {"max_ns": None if lost else int(part[first])})
     return rows
