@@ -6,6 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from rates import Rates, Sized
 from simulation import Simulation
 
@@ -168,3 +170,45 @@ def test_a_plan_of_repeats_is_what_their_bound_will_be() -> None:
 def test_however_far_apart_runs_are_one_release_at_least() -> None:
     found = joint([RunMisses(100, 100, 1.0), RunMisses(100, 0, 1.0)], 0.999)
     assert found.design_effect <= 200 and found.upper == 1
+
+
+@pytest.mark.parametrize(
+    ("runs", "most"),
+    [
+        ([(60_000, 0), (1_000, 3)], 2e-5),  # an interrupted repeat that began badly
+        ([(600_000, 5), (1_200, 6)], 1e-5),
+        ([(60_000, 0)] * 50 + [(1_000, 3)], 1e-6),  # a rig that is new in a fleet
+    ],
+)
+def test_misses_of_a_short_run_beside_long_ones_do_not_raise_the_lower_bound(
+    runs: list[tuple[int, int]], most: float
+) -> None:
+    found = joint([RunMisses(n, misses, 1.0) for n, misses in runs], 0.95)
+    assert found.spread > 1 and 0 < found.lower < most
+    asked = Requirement(MS, 1e-3)
+    seen = Misses("latency", found.n, round(found.misses), 0, 0)
+    assert row_of(seen, asked, None, (found.lower, found.upper)).outcome != "fail"
+
+
+A_RUN = st.integers(1, 10**7).flatmap(
+    lambda n: st.builds(
+        RunMisses, st.just(n), st.integers(0, n) | st.integers(0, min(n, 5)), st.floats(1.0, n)
+    )
+)
+
+
+@given(st.lists(A_RUN, min_size=1, max_size=6), st.sampled_from([0.9, 0.95, 0.9999]))
+def test_what_was_seen_lies_between_the_bounds(runs: list[RunMisses], confidence: float) -> None:
+    found = joint(runs, confidence)
+    seen = found.misses / found.n
+    assert 0 <= found.lower <= seen * (1 + 1e-9) and seen * (1 - 1e-9) <= found.upper <= 1
+
+
+@pytest.mark.parametrize("few", [1, 3])
+def test_the_lower_bound_covers_where_one_run_is_far_longer_than_the_others(
+    few: int, simulate: Simulation, sized: Sized
+) -> None:
+    runs = sized("runs", reduced=400, full=5_000)
+    found = simulate(covered, runs, (N, *[N // 100] * few), 1.0, 20.0, 1.0)
+    assert sum(lower for _, lower, _ in found) / runs > 0.95 - 3 * (0.95 * 0.05 / runs) ** 0.5
+    assert not sum(failed for _, _, failed in found) / runs > 0.05 + 3 * (0.95 * 0.05 / runs) ** 0.5

@@ -161,14 +161,19 @@ def _spread(
 def _bounds(
     n: float, misses: float, runs: float, within: float, spread: float, confidence: float
 ) -> tuple[float, float]:
-    """The exact bounds of independent releases, each times what the spread adds to it among rare ones."""
+    """The exact bounds of independent releases, each times what the spread adds to it among rare ones.
+
+    The lower one is that of a shape of 1 at least, that of runs of one length of which a single one missed.
+    Misses in a run that is far shorter than others spread more, and by such a spread no miss at all is
+    likeliest: of those that came it would say that the ratio is higher than what was seen."""
     lower, upper = miss_ratio_bounds(misses, n, confidence, within)
     if not spread:
         return lower, upper
     shape, missed, risk = runs / spread, misses / within, 1 - confidence
     upper *= _mean(shape, missed + 1, risk) / float(gammaincinv(missed + 1, confidence))
     least = float(gammaincinv(missed, risk)) if misses else 0.0
-    lower = lower * _mean(shape, missed, confidence) / least if least else 0.0  # below what a float can say
+    fewest = _mean(max(1.0, shape), missed, confidence)
+    lower = lower * fewest / least if least else 0.0  # below what a float can say
     return min(lower, 1.0), min(upper, 1.0)
 
 
