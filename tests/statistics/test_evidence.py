@@ -92,6 +92,17 @@ def test_a_quantile_whose_exceedances_become_more_is_known_less_though_the_lates
     assert effects[0] > 5 > 2 > effects[1]
 
 
+def test_a_delay_that_grows_is_refused_though_all_of_the_latest_are_lost(
+    generator: np.random.Generator,
+) -> None:
+    steady = mixed(generator, np.full(MINUTE, 0.1), LATER)
+    assert not examine(steady, MS, MS, own_grid=True).refusals
+    grown = EXPONENTIAL.draw(generator, MINUTE) + whole(50e3 * RUN)
+    grown[generator.random(MINUTE) < 0.1] = LATER
+    found = examine(grown, MS, MS, own_grid=True)
+    assert [one.consequence for one in found.findings if one.statistic == "slope in ns/s"] == ["refuse"]
+
+
 @pytest.mark.parametrize("share", [0.01, 0.1])
 def test_skips_that_crowd_into_a_part_are_not_stationary_however_soon_the_thread_was_free(
     share: float, generator: np.random.Generator

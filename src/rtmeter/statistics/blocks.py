@@ -36,9 +36,9 @@ class Blocks:
     ``counts`` and ``rare_counts``: exceedances in each of a threshold that A_BLOCK a block exceed, and of
     one that A_BLOCK / 10 do, all of shape (blocks,); as near to so many as equal values leave, so that lost
     releases, and steps of a coarse clock, are counted however many they are. ``threshold_ns`` and ``rare_ns``
-    are these thresholds; ``at``: the releases of no more than the former exceedances; ``scale_ns``: that much
-    above, one is 1/e as likely (by the median excess). ``missed``: the misses in each, shape (blocks,), where
-    the exceedances do not show how they come; else None.
+    are what no more than so many exceed, the former at the releases ``at``; ``scale_ns``: that much above,
+    one is 1/e as likely (by the median excess). ``missed``: the misses in each, shape (blocks,), where the
+    exceedances do not show how they come; else None.
     """
 
     edges: Ints
@@ -101,20 +101,20 @@ def blocks_of(values: Ints) -> Blocks | None:
     edges = block_edges(n, count)
     top = largest(values, A_BLOCK * count + 1)
     tail = top.astype(np.float64)
-    threshold_ns, rare_ns = (_threshold(values, top[-many - 1 :]) for many in (len(top) - 1, len(top) // 10))
+    rare = top[-(A_BLOCK * count // 10) - 1 :]
     return Blocks(
         edges=edges,
         maxima=block_maxima(values, edges).astype(np.float64),
-        counts=_counts_above(values, threshold_ns, edges),
-        rare_counts=_counts_above(values, rare_ns, edges),
+        counts=_counts_above(values, _nearest_limit(values, top), edges),
+        rare_counts=_counts_above(values, _nearest_limit(values, rare), edges),
         at=above(values, int(top[0])),
-        threshold_ns=threshold_ns,
-        rare_ns=rare_ns,
+        threshold_ns=int(top[0]),
+        rare_ns=int(rare[0]),
         scale_ns=float(np.median(tail[1:] - tail[0])) / math.log(2),
     )
 
 
-def _threshold(values: Ints, top: Ints) -> int:
+def _nearest_limit(values: Ints, top: Ints) -> int:
     """What all but the first of the largest values, ``top`` (ascending), are greater than; where many values
     equal it, or one less, whichever the nearer number exceeds. None is less than all values."""
     limit, many = int(top[0]), len(top) - 1
