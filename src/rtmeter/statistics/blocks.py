@@ -34,11 +34,11 @@ class Blocks:
 
     ``edges``: where they begin and end, shape (blocks + 1,); ``maxima`` (ns): the maximum of each;
     ``counts`` and ``rare_counts``: exceedances in each of a threshold that A_BLOCK a block exceed, and of
-    one that A_BLOCK / 10 do, all of shape (blocks,); as near to so many as equal values leave, so that lost
-    releases, and steps of a coarse clock, are counted however many they are. ``threshold_ns`` and ``rare_ns``
-    are what no more than so many exceed, the former at the releases ``at``; ``scale_ns``: that much above,
-    one is 1/e as likely (by the median excess). ``missed``: the misses in each, shape (blocks,), where the
-    exceedances do not show how they come; else None.
+    one that A_BLOCK / 10 do, all of shape (blocks,). ``at``: the releases of the former exceedances, of
+    ``threshold_ns``, ``rare_ns`` being that of the rarer ones; ``scale_ns``: that much above, one is 1/e
+    as likely (by the median excess). ``others``: numbers in each, of shape (blocks,), of what the exceedances
+    leave out: values that equal a threshold, where these are too many (lost releases, steps of a coarse
+    clock), and misses that are no exceedances.
     """
 
     edges: Ints
@@ -49,7 +49,7 @@ class Blocks:
     threshold_ns: int
     rare_ns: int
     scale_ns: float
-    missed: Floats | None = None
+    others: tuple[Floats, ...] = ()
 
     @property
     def count(self) -> int:
@@ -61,12 +61,12 @@ class Blocks:
         them are no exceedances: there are too many of them, or they missed however late they were."""
         if np.count_nonzero(values[misses] <= self.threshold_ns) < A_BLOCK:
             return self
-        return replace(self, missed=block_counts(misses, self.edges).astype(np.float64))
+        return replace(self, others=(*self.others, block_counts(misses, self.edges).astype(np.float64)))
 
     def series(self) -> tuple[tuple[Floats, BlockEffect], ...]:
         """What gates look at: series of blocks, and how large a change between segments of each is."""
-        found = (self.maxima, self._shift), (self.counts, _ratio), (self.rare_counts, _ratio)
-        return found if self.missed is None else (*found, (self.missed, _ratio))
+        others = ((one, _ratio) for one in self.others)
+        return (self.maxima, self._shift), (self.counts, _ratio), (self.rare_counts, _ratio), *others
 
     def raised(self, values: Ints, by_ns: float) -> float:
         """How many times as likely exceedances of either threshold are if all values of the run, shape
@@ -100,29 +100,33 @@ def blocks_of(values: Ints) -> Blocks | None:
         return None
     edges = block_edges(n, count)
     top = largest(values, A_BLOCK * count + 1)
-    tail = top.astype(np.float64)
     rare = top[-(A_BLOCK * count // 10) - 1 :]
+    at, tail = above(values, int(top[0])), top.astype(np.float64)
     return Blocks(
         edges=edges,
         maxima=block_maxima(values, edges).astype(np.float64),
-        counts=_counts_above(values, _nearest_limit(values, top), edges),
-        rare_counts=_counts_above(values, _nearest_limit(values, rare), edges),
-        at=above(values, int(top[0])),
+        counts=block_counts(at, edges).astype(np.float64),
+        rare_counts=block_counts(at[values[at] > rare[0]], edges).astype(np.float64),
+        at=at,
         threshold_ns=int(top[0]),
         rare_ns=int(rare[0]),
         scale_ns=float(np.median(tail[1:] - tail[0])) / math.log(2),
+        others=tuple(
+            _counts_above(values, limit_ns - 1, edges)
+            for limit_ns in sorted({int(part[0]) for part in (top, rare) if _hidden(values, part)})
+        ),
     )
 
 
-def _nearest_limit(values: Ints, top: Ints) -> int:
-    """What all but the first of the largest values, ``top`` (ascending), are greater than; where many values
-    equal it, or one less, whichever the nearer number exceeds. None is less than all values."""
+def _hidden(values: Ints, top: Ints) -> bool:
+    """Whether so many values equal the first of the largest ones, ``top`` (ascending), that those that exceed
+    it are further from their number than with these; not of values that are the least of all."""
     limit, many = int(top[0]), len(top) - 1
     greater = len(top) - int(np.searchsorted(top, limit, side="right"))
     if greater == many:
-        return limit
+        return False
     with_equals = count_above(values, limit - 1)
-    return limit - 1 if greater * with_equals < many * many and with_equals < len(values) else limit
+    return greater * with_equals < many * many and with_equals < len(values)
 
 
 def _counts_above(values: Ints, limit_ns: int, edges: Ints) -> Floats:

@@ -43,11 +43,11 @@ def dependence_between_blocks(blocks: Blocks, design_effect: float) -> tuple[flo
     """A factor on the design effect for what clusters do not explain, and the findings that raise it.
 
     Exceedances a block vary more than their clusters make them (modulation), or blocks resemble their
-    neighbours (Ljung-Box, with the autocorrelation as the effect).
+    neighbours (Ljung-Box, with the autocorrelation as the effect); or both of what the exceedances leave out.
     """
     findings = []
     factor = 1.0
-    dispersion = max(_dispersion(blocks.counts), _of_misses(blocks))
+    dispersion = _dispersion(blocks.counts)
     if dispersion > OVERDISPERSED * design_effect:
         factor = dispersion / design_effect
         findings.append(
@@ -60,9 +60,10 @@ def dependence_between_blocks(blocks: Blocks, design_effect: float) -> tuple[flo
                 f"{dispersion:.1f} times as much as that of independent ones",
             )
         )
-    looked_at = [one for one in (blocks.counts, blocks.maxima, blocks.missed) if one is not None]
-    neighbours = max(map(autocorrelation, looked_at), key=lambda a: a.q)
-    alike = max(map(inflation, looked_at))
+    neighbours = max(
+        (autocorrelation(series) for series in (blocks.counts, blocks.maxima)), key=lambda a: a.q
+    )
+    alike = max(inflation(blocks.counts), inflation(blocks.maxima))
     if neighbours.probability < 1e-3 and alike > MATERIAL:
         factor *= alike
         findings.append(
@@ -75,6 +76,19 @@ def dependence_between_blocks(blocks: Blocks, design_effect: float) -> tuple[flo
                 f"{alike:.1f} of them count as one",
             )
         )
+    others = max((_of_others(counts, blocks.edges[-1]) for counts in blocks.others), default=1.0)
+    if others > OVERDISPERSED * design_effect * factor:
+        factor = others / design_effect
+        findings.append(
+            GateFinding(
+                "dependence",
+                "dispersion of misses a block",
+                others,
+                "deflate",
+                "misses, or what is as late as all of the latest, crowd into parts of the run: "
+                f"{others:.1f} of them count as one",
+            )
+        )
     return factor, findings
 
 
@@ -84,12 +98,12 @@ def _dispersion(counts: Floats) -> float:
     return float(counts.var(ddof=1)) / mean if mean else 1.0
 
 
-def _of_misses(blocks: Blocks) -> float:
-    """The same of misses that are not rare; 1 where they are, or nothing else is."""
-    if blocks.missed is None:
-        return 1.0
-    others = 1 - float(blocks.missed.sum()) / float(blocks.edges[-1])
-    return _dispersion(blocks.missed) / others if others else 1.0
+def _of_others(counts: Floats, n: int) -> float:
+    """By how much the variance of their number is above that of independent ones, by how it varies from block
+    to block and how blocks resemble each other: all that hangs together, so that no clusters are known."""
+    rest = 1 - float(counts.sum()) / n
+    alike = inflation(counts) if autocorrelation(counts).probability < 1e-3 else 1.0
+    return _dispersion(counts) / rest * alike if rest else 1.0
 
 
 def stationarity(blocks: Blocks) -> list[GateFinding]:
