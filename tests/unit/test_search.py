@@ -31,6 +31,15 @@ def test_every_limit_is_found_exactly_and_no_value_tried_twice(low: int, high: i
         assert len(tried) <= max(map(len, Search(low, high).left()))
 
 
+@pytest.mark.parametrize("within", [0.0005, 0.01, 0.05, 0.5])
+@pytest.mark.parametrize(("low", "high"), [(0, 100), (10, 1_000), (1, 500)])
+def test_no_limit_takes_more_values_than_were_announced(low: int, high: int, within: float) -> None:
+    search = Search(low, high, within)
+    most = max(len(searched(search, limit)[1]) for limit in range(low - 1, high + 1))
+    announced = max(map(len, search.left()))
+    assert most == announced or (within < 0.001 and most < announced)
+
+
 def test_large_ranges_take_few_values_and_large_values_come_late() -> None:
     for limit in (16, 1000, 65_507, 2**23 - 1):
         _, tried = searched(Search(16, 2**23), limit)

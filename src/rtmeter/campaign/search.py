@@ -6,6 +6,9 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+_FEW_WAYS = 1e-3
+"""How near is near enough for all ways to be gone in no time, some ten thousand of them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Search:
@@ -43,9 +46,20 @@ class Search:
         return replace(self, passes=value) if passed else replace(self, fails=value)
 
     def left(self) -> list[list[int]]:
-        """The values that are still to be tried if none passes, and if all but ``high`` do: the first has the
-        least values in it, the second is the longest."""
-        return [self._path(lambda _: False), self._path(lambda value: value < self.high)]
+        """The values that are still to be tried if none passes, which are the fewest, and the most that there
+        may be."""
+        return [self._path(lambda _: False), self._longest()]
+
+    def _longest(self) -> list[int]:
+        """Without ``within`` those of all but ``high`` passing; else every way is gone, unless there are very
+        many: then as without, which takes no fewer."""
+        if self.within < _FEW_WAYS:
+            return replace(self, within=0.0)._path(lambda value: value < self.high)
+        value = self.next()
+        if value is None:
+            return []
+        ways = (self.narrowed(value, passed=passed)._longest() for passed in (True, False))
+        return [value, *max(ways, key=len)]
 
     def _path(self, passes: Callable[[int], bool]) -> list[int]:
         path, search = [], self
