@@ -84,8 +84,7 @@ def examine(
     misses = above(values, deadline_ns)
     if skipped is not None and skips_miss:
         misses = np.union1d(misses, np.flatnonzero(skipped))
-    if (blocks := blocks_of(values)) is not None:
-        blocks = blocks.with_misses(values, misses)
+    blocks = blocks_of(values)
     seen = worth(values, misses, deadline_ns, blocks)
     found, effect = seen.dependence, seen.design_effect
     grown = drift(
@@ -100,8 +99,9 @@ def examine(
     if blocks is None:
         findings += too_short(n)
     else:
-        findings += gates.stationarity(blocks)
-        findings += gates.changes(blocks, period_ns)
+        all_of_it = blocks.with_misses(values, misses)
+        findings += gates.stationarity(all_of_it)
+        findings += gates.changes(all_of_it, period_ns)
         findings += seen.findings
         findings += gates.warm_up(values, blocks, period_ns)
     findings += _clustered(found)
