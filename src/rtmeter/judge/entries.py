@@ -35,7 +35,7 @@ def by_condition(cells: Sequence[CellEntry]) -> list[CellEntry]:
 
 
 def _repeated(cell: CellEntry) -> bool:
-    return cell.record is not None and "repeat" in cell.record.axes
+    return cell.record is not None and cell.record.is_repeat
 
 
 def _name(cell: CellEntry, named: set[tuple[Path, str]]) -> str:

@@ -82,6 +82,6 @@ def conditions(cells: Iterable[StoredCell]) -> list[list[StoredCell]]:
     one name, as those that were measured one by one, are no repeats."""
     groups: dict[tuple[Path, str], list[StoredCell]] = {}
     for cell in cells:
-        of = cell.folder.parent if "repeat" in cell.record.axes else cell.folder
+        of = cell.folder.parent if cell.record.is_repeat else cell.folder
         groups.setdefault((of, cell.record.name), []).append(cell)
     return [sorted(repeats, key=lambda cell: cell.record.repeat) for repeats in groups.values()]

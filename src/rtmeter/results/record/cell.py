@@ -132,6 +132,12 @@ class CellRecord(RecordPart):
         return int(self.axes.get("repeat", 1))
 
     @property
+    def is_repeat(self) -> bool:
+        """Whether cells of its name beside it are its repeats: those of a campaign that has some, and every
+        start of a program that records its own loop. Others happen to have one name."""
+        return "repeat" in self.axes or self.measurement == "own_loop"
+
+    @property
     def period_ns(self) -> int | None:
         """The period; None where it is not known, as of imported data."""
         return self.config.get("period_ns")
