@@ -24,6 +24,10 @@ REQUEST: Config = {
     "connect_timeout_ns": 60_000 * MS,
 }
 
+OPEN: Config = {"in_flight": "open", "samples": 8}
+"""No more in all than a service of ROS 2's keeps (the last ten): whoever stands still for as long as ten
+periods finds that some were replaced."""
+
 
 def over(adapter: str, *, id: str | None = None, **changes: Any) -> Any:
     built = adapter in find_probes()
@@ -36,7 +40,7 @@ def over(adapter: str, *, id: str | None = None, **changes: Any) -> Any:
 
 def over_rclcpp() -> list[Any]:
     """Services and actions, by each executor, and as a program may have them otherwise."""
-    found = [over("ros2", id="ros2, service, own group", options={"callback_group": "own"}, in_flight="open")]
+    found = [over("ros2", id="ros2, service, own group", options={"callback_group": "own"}, **OPEN)]
     for interface in ("service", "action"):
         for executor in EXECUTORS:
             name = f"ros2, {interface}, {executor}"
@@ -45,7 +49,7 @@ def over_rclcpp() -> list[Any]:
     return [
         *found,
         over("ros2", id="ros2, action, own group", options={"callback_group": "own"}, **action),
-        over("ros2", id="ros2, action, open", in_flight="open", receive="spin_once", **action),
+        over("ros2", id="ros2, action, open", receive="spin_once", **action, **OPEN),
         over("ros2", id="ros2, action, 1 MiB", payload_bytes=1 << 20, receive="poll", **action),
     ]
 
@@ -57,7 +61,7 @@ def over_rclcpp() -> list[Any]:
         over("posix", id="posix, 1 MiB", payload_bytes=1 << 20, receive="spin_once"),
         over("rcl", id="rcl, service"),
         over("rcl", id="rcl, action", interface="action"),
-        over("rcl", id="rcl, action, open", interface="action", in_flight="open"),
+        over("rcl", id="rcl, action, open", interface="action", **OPEN),
         over("rcl", id="rcl, action, 1 MiB", interface="action", payload_bytes=1 << 20, receive="poll"),
         over("rclpy", id="rclpy, service"),
         over("rclpy", id="rclpy, action", interface="action"),
