@@ -8,6 +8,7 @@
 #include <fastdds/rtps/transport/shared_mem/SharedMemTransportDescriptor.h>
 #include <fastrtps/config.h>
 #include <fastrtps/utils/IPLocator.h>
+#include <fastrtps/xmlparser/XMLProfileManager.h>
 #else
 #include <fastdds/config.hpp>
 #include <fastdds/rtps/transport/UDPv4TransportDescriptor.hpp>
@@ -16,6 +17,7 @@
 #endif
 
 #include <cstdint>
+#include <fastdds/dds/domain/DomainParticipantFactory.hpp>
 #include <fastdds/dds/domain/DomainParticipantListener.hpp>
 #include <fastdds/dds/topic/TypeSupport.hpp>
 #include <string>
@@ -43,6 +45,15 @@ inline const Duration_t& infinite() { return eprosima::fastrtps::c_TimeInfinite;
 inline bool is_written(bool written) { return written; }
 // Room in the histories for samples of that size, with their encapsulation.
 inline void make_room(dds::TopicDataType& type, std::uint32_t bytes) { type.m_typeSize = bytes; }
+
+namespace library = eprosima::fastrtps;
+inline library::LibrarySettingsAttributes library_settings() {
+  return library::xmlparser::XMLProfileManager::library_settings();
+}
+// For the participants to come.
+inline void set_library_settings(const library::LibrarySettingsAttributes& settings) {
+  library::xmlparser::XMLProfileManager::library_settings(settings);
+}
 #else
 namespace rtps = eprosima::fastdds::rtps;
 using dds::Duration_t;
@@ -62,6 +73,17 @@ inline const Duration_t& infinite() { return dds::c_TimeInfinite; }
 inline bool is_written(dds::ReturnCode_t code) { return code == kOk; }
 inline void make_room(dds::TopicDataType& type, std::uint32_t bytes) {
   type.max_serialized_type_size = bytes;
+}
+
+namespace library = eprosima::fastdds;
+inline library::LibrarySettings library_settings() {
+  library::LibrarySettings settings;
+  dds::DomainParticipantFactory::get_instance()->get_library_settings(settings);
+  return settings;
+}
+// Refused once a participant is enabled: the first one's hold for all.
+inline void set_library_settings(const library::LibrarySettings& settings) {
+  dds::DomainParticipantFactory::get_instance()->set_library_settings(settings);
 }
 #endif
 

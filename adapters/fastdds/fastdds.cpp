@@ -89,6 +89,7 @@ class FastDds final : public rtmeter::Adapter {
     options_.describe_effect(sink);
     threads_.describe(sink);
     sink.put("type", settings_.type.get_type_name());
+    sink.put("delivery_within_process", delivery_within_process());
     if (participant_ == nullptr) return;
     std::vector<rtmeter_common::EndFacts> ends;
     for (const Writer& writer : writers_) ends.push_back(writer.facts());

@@ -71,6 +71,16 @@ dds::DomainParticipantQos qos_of(const rtmeter_dds::Options& options, const rtm_
   return qos;
 }
 
+// Two participants of one process (a second topic's is another) announce themselves by calls into each other
+// by default, under the locks of both: of version 2.9 now and then (4 of 50 starts on one CPU) each waits for
+// the other's for ever. Messages instead; what users send is still handed over.
+void keep_discovery_out_of_locks() {
+  auto settings = library_settings();
+  if (settings.intraprocess_delivery != library::INTRAPROCESS_FULL) return;
+  settings.intraprocess_delivery = library::INTRAPROCESS_USER_DATA_ONLY;
+  set_library_settings(settings);
+}
+
 }  // namespace
 
 rtmeter_dds::UserSettings profiles() {
@@ -92,6 +102,14 @@ void load_profiles() {
   dds::Log::Flush();
   if (!loaded || !complaints->empty())
     throw rtmeter::SetupError(name, file, "Fast DDS: " + *complaints, "correct the file, or leave it out");
+  if (file.empty()) keep_discovery_out_of_locks();
+}
+
+std::string delivery_within_process() {
+  const auto delivery = library_settings().intraprocess_delivery;
+  return delivery == library::INTRAPROCESS_FULL  ? "full"
+         : delivery == library::INTRAPROCESS_OFF ? "off"
+                                                 : "user_data_only";
 }
 
 Participant::Participant(const rtmeter_dds::Options& options, const rtm_run& run) {

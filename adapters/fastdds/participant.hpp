@@ -15,8 +15,12 @@ namespace rtmeter_fastdds {
 // The user's profiles: what names them, and the file; empty: there are none.
 rtmeter_dds::UserSettings profiles();
 
-// Loads them. Throws SetupError with Fast DDS's own words if something is wrong with them.
+// Loads them; without any, discovery goes by messages within a process too. Throws SetupError with Fast DDS's
+// own words if something is wrong with them.
 void load_profiles();
+
+// What Fast DDS hands over within a process without a transport: full (discovery too), user_data_only, off.
+std::string delivery_within_process();
 
 // A participant and all that belongs to it.
 class Participant : private ParticipantListener {

@@ -49,6 +49,22 @@ def test_without_profiles_it_publishes_synchronously(fast: Config, tmp_path: Pat
     assert reader.meta["adapter"]["qos"]["publish_mode"] == "synchronous"
 
 
+@pytest.mark.parametrize(
+    ("profiles", "delivery"), [(None, "user_data_only"), ("FULL", "full"), ("OFF", "off")]
+)
+def test_participants_of_one_process_announce_themselves_by_messages(
+    fast: Config, tmp_path: Path, profiles: str | None, delivery: str
+) -> None:
+    """By calls into each other, Fast DDS's default, they may wait for each other for ever."""
+    config = CYCLE | fast
+    if profiles is not None:
+        settings = f"<library_settings><intraprocess_delivery>{profiles}</intraprocess_delivery>"
+        config = with_profiles(fast, tmp_path, f"<dds>{settings}</library_settings></dds>")
+    reader, columns = measure(tmp_path, config)
+    assert counts(columns)["served"] == SAMPLES
+    assert reader.meta["adapter"]["delivery_within_process"] == delivery
+
+
 def test_profiles_that_do_not_match_the_servers_are_named(fast: Config, tmp_path: Path) -> None:
     reader = '<data_reader profile_name="r" is_default_profile="true"><qos><deadline><period><sec>1</sec>'
     text = PROFILES.format(f"{reader}</period></deadline></qos></data_reader>")
