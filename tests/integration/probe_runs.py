@@ -72,6 +72,13 @@ class Probe:
                 return self.events[-1]
         raise AssertionError(f"the probe ended without {names}: {self.events}")
 
+    def until_released(self, releases: int = 1) -> int:
+        """Until it has told of so many measured releases, or more; how many it told of. Its first progress
+        may tell of none."""
+        while (told := self.until("progress")["released"]) < releases:
+            pass
+        return int(told)
+
     def stand_still(self, for_ns: int) -> None:
         """It stands still for so long, or longer: what is planted, not what is waited for."""
         self.process.send_signal(signal.SIGSTOP)
@@ -87,6 +94,8 @@ class Probe:
         return self.process.returncode
 
     def kill(self) -> None:
+        """Kills it and waits for its end. Of several all are killed (``process.kill``) before one is waited
+        for: it may need the other's CPU to end on."""
         self.process.kill()
         self.process.communicate()
         if self.process.returncode < 0:  # by this or another signal: it could not do so itself
@@ -130,7 +139,11 @@ def client_and_server(
         found = {} if ready["endpoint"] is None else {"endpoint": ready["endpoint"]}
         options = both.get("options", {}) | found
         with probe(folder, counts | both | {"role": "client", "options": options}) as client:
-            yield client, server
+            try:
+                yield client, server
+            finally:
+                client.process.kill()
+                server.process.kill()
 
 
 def read(log: Path) -> tuple[LogReader, Columns]:

@@ -80,7 +80,7 @@ def losses_of_a_silent_server(folder: Path, config: Config, how: signal.Signals)
     """Kills or stops the server in mid-run: its replies are lost, and every release is accounted for."""
     config = config | {"samples": 1_000_000, "loss_timeout_ns": 20 * MS, "period_ns": 5 * MS}
     with client_and_server(folder, config) as (client, server):
-        client.until("progress")
+        client.until_released()
         os.kill(server.process.pid, how)
         while client.until("progress")["lost"] == 0:
             pass

@@ -207,7 +207,7 @@ def test_a_roudi_that_dies_ends_the_run_with_an_error(tmp_path: Path, no_roudi: 
     with client_and_server(tmp_path, ICEORYX | ENDLESS | {"receive": receive}) as both:
         client, server = both
         _, pid = roudi_of(client.until("ready"))
-        client.until("progress")
+        client.until_released()
         os.kill(pid, signal.SIGKILL)
         assert client.end() == 1
         # Asked to end: one that polls may be between two looks at RouDi, and then ends soundly.

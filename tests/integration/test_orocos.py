@@ -88,7 +88,7 @@ def test_what_was_missed_runs_late_and_nothing_is_skipped(tmp_path: Path, activi
     """A process that stands still for 50 periods has 50 ticks to make up for."""
     with probe(tmp_path, with_options(TIMER, activity=activity) | {"samples": 1_000_000}) as one:
         one.until("ready")
-        one.until("progress")
+        one.until_released()
         one.stand_still(50 * PERIOD)
         while ((late := one.until("progress"))["max_ns"] or 0) < 40 * PERIOD:
             pass

@@ -50,7 +50,7 @@ def test_one_shot_fires_as_often_as_it_is_armed(tmp_path: Path, executor: str) -
 def test_ticks_that_are_passed_over_are_counted(tmp_path: Path) -> None:
     found = ros_runs.skips_of_a_stall(tmp_path, steady("single"))
     assert found["skipped"] > 0
-    assert found["released"] == found["served"] + found["skipped"]
+    assert found["released"] == found["served"] + found["skipped"] > 0
 
 
 ENDING = """
@@ -187,8 +187,8 @@ def test_a_policy_that_does_not_match_is_named(tmp_path: Path) -> None:
 @pytest.mark.parametrize("executor", EXECUTORS)
 def test_an_interrupted_spin_ends_and_keeps_what_was_measured(tmp_path: Path, executor: str) -> None:
     with probe(tmp_path, timer(steady(executor), samples=1_000_000)) as one:
-        one.until("progress")
+        one.until_released()
         one.process.send_signal(signal.SIGINT)
         assert one.end() == 4, one.events
     found = counts(read(one.log)[1])
-    assert found["released"] == found["served"] + found["skipped"]
+    assert found["released"] == found["served"] + found["skipped"] > 0

@@ -208,7 +208,7 @@ def test_a_master_that_dies_ends_the_run_with_an_error(tmp_path: Path, receive: 
     with client_and_server(tmp_path, ROS1 | ENDLESS | {"receive": receive}) as both:
         client, server = both
         _, pid = master_of(client.until("ready"))
-        client.until("progress")
+        client.until_released()
         os.kill(pid, signal.SIGKILL)
         assert client.end() == 1
         assert server.end() == 1

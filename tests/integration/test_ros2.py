@@ -291,7 +291,7 @@ def test_an_end_by_ctrl_c_keeps_what_was_measured(tmp_path: Path) -> None:
         folder.mkdir()
         config = timer("periodic", executor, drive, "spin" if drive == "spin" else "spin_some", samples=10**7)
         with probe(folder, config) as one:
-            one.until("progress")
+            one.until_released()
             one.process.send_signal(signal.SIGINT)
             assert one.end() == 4
         found = counts(read(one.log)[1])

@@ -28,13 +28,15 @@ from rtmeter.measure.programs.program import is_there
 from rtmeter.model import Cell
 from rtmeter.results import store
 from rtmeter.results.record import CellRecord
+from waiting import until
 
 INSTANCES = Path("/sys/kernel/tracing/instances")
-PERIOD_NS = 5_000_000
+PERIOD_NS, NAMED = 5_000_000, "in-its-loop"
 LOOP = f"""
 import ctypes, os, sys, time
 c = ctypes.CDLL(None)
 spec = ctypes.c_long * 2
+c.prctl(15, b"{NAMED}", 0, 0, 0)  # PR_SET_NAME: from here on it is in its loop
 due, rows = time.monotonic_ns() + {PERIOD_NS}, []
 try:
     while True:
@@ -80,7 +82,7 @@ def command(folder: Path) -> str:
 def test_a_program_is_started_there_and_its_releases_are_its_own(board: Path, tmp_path: Path) -> None:
     cpu = min(os.sched_getaffinity(0))
     more = {"scheduling": "fifo:10", "cpus": str(cpu), "deadline": "1s"}
-    record = ran(tmp_path / "cell", command=command(tmp_path), **more)
+    record = ran(tmp_path / "cell", command=command(tmp_path), thread=NAMED, **more)
     assert record.status == "complete" and record.valid, record.error
     rows = pq.read_table(tmp_path / "cell" / "samples.parquet")
     served = [row for row in rows.to_pylist() if row["status"] == "served"]
@@ -101,6 +103,7 @@ def test_a_program_is_started_there_and_its_releases_are_its_own(board: Path, tm
 def running(folder: Path) -> Iterator[int]:
     process = subprocess.Popen(command(folder).split())
     try:
+        until(lambda: Path(f"/proc/{process.pid}/comm").read_text() == f"{NAMED}\n")
         yield process.pid
     finally:
         process.kill()
