@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
+from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
 from rtmeter.host.threads import Task
 from rtmeter.measure.probe.supervise import Stop
 from rtmeter.measure.programs import meeting
-from rtmeter.measure.programs.program import Program
+from rtmeter.measure.programs.program import Program, exe_of, program_of
+from rtmeter.measure.programs.started import StartedProgram
+from waiting import until
 
 
 @pytest.mark.parametrize(
@@ -34,3 +39,22 @@ def test_an_exec_at_the_moment_of_a_look_is_no_end_of_a_thread(
     there = meeting.Meeting(asked, Root(), Stop(), lambda: None, None)
     [doubt] = there.wait(Program(4711, 1, exe, False, False, 0), [loop])
     assert doubt.type == told
+
+
+def test_a_program_that_ends_while_it_is_looked_for_is_told_by_its_own_words(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not as one that cannot be found: between two looks at whether it has ended it may have."""
+    go_on = tmp_path / "go_on"
+    script = f"until [ -e {go_on} ]; do sleep 0.01; done; echo no such bus >&2; exit 7"
+
+    def looked_for(pid: int, root: Root) -> Program:
+        go_on.touch()
+        until(lambda: not exe_of(pid, root))
+        return program_of(pid, root)
+
+    monkeypatch.setattr(meeting, "program_of", looked_for)
+    with StartedProgram(f"sh -c '{script}'", {}, tmp_path, []) as started:
+        there = meeting.Meeting({}, Root(), Stop(), started.check, started)
+        with pytest.raises(RtmeterError, match="ended with exit code 7: no such bus"):
+            there.program()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -21,6 +22,8 @@ from rtmeter.model import LOCAL, Doubt
 _LOOK_EVERY_S, _LOOK_THERE_EVERY_S = 0.1, 1.0
 _APPEARS_S = 10
 """How long a thread of that name is waited for."""
+_ENDS_S = 5
+"""How long a program that has no memory any more may still be ending."""
 
 
 Started: TypeAlias = StartedProgram | StartedThere
@@ -46,11 +49,27 @@ class Meeting:
         started = self._started
         if started is None:
             return program_of(self._asked["pid"], self._root)
-        self.until(lambda: started.is_itself)
-        return program_of(started.pid, self._root)
+        with self._its_own_words():
+            self.until(lambda: started.is_itself)
+            return program_of(started.pid, self._root)
 
     def thread(self, program: Program) -> Task:
         """The one that is asked for, else the only one, else the only periodic one. Raises RtmeterError."""
+        with self._its_own_words():
+            return self._thread(program)
+
+    @contextmanager
+    def _its_own_words(self) -> Iterator[None]:
+        """Of a program that was started and is at its end, what it said last; not that it cannot be found."""
+        try:
+            yield
+        except RtmeterError:
+            if self._started is not None and not exe_of(self._started.pid, self._root):
+                self._started.wait(_ENDS_S)
+                self._started.check()
+            raise
+
+    def _thread(self, program: Program) -> Task:
         name = self._asked.get("thread")
         if name is not None:
             if self._started is not None:

@@ -88,6 +88,11 @@ class StartedProgram:
         words = line.rstrip("\0").split("\0")
         return line != "" and all(words != self._command[place:] for place in range(self._through))
 
+    def wait(self, limit_s: float) -> None:
+        """Until it ends, at most ``limit_s``."""
+        with suppress(subprocess.TimeoutExpired):
+            self._process.wait(limit_s)
+
     def check(self) -> None:
         """Raises RtmeterError if it has ended."""
         if self._process.poll() is not None:
