@@ -97,14 +97,17 @@ class Iceoryx final : public rtmeter::Adapter {
   static void describe_static(rtmeter::Sink& sink) {
     sink.put("name", "iceoryx").put("version", "1");
     sink.put("middleware", "Eclipse iceoryx").put("middleware_version", ICEORYX_LATEST_RELEASE_VERSION);
-    for (const char* what : {"wakeup", "roundtrip", "cycle", "discovery"}) sink.put("measures", what);
+    for (const char* what : {"wakeup", "roundtrip", "cycle", "chain", "discovery"})
+      sink.put("measures", what);
     sink.put("server", "same_host");
     sink.put("brings", "KeepAlive: tells RouDi that the process lives");
     sink.put("brings", "iox-watch: watches RouDi");
     for (const char* way : {"spin", "spin_once", "poll"}) sink.put("receives.roundtrip", way);
     for (const char* way : {"spin_once", "poll"}) sink.put("receives.cycle", way);
     for (const char* drive : {"sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
-    sink.put("receives.discovery", "spin_once").put("components", "one_thread");
+    for (const char* what : {"receives.chain", "receives.discovery"}) sink.put(what, "spin_once");
+    sink.put("components", "one_thread");
+    for (const char* what : {"subscribers", "publishers", "background_nodes"}) sink.put("beside", what);
   }
 
   // Ports are left to RouDi, which clears up what a process leaves; but a discovery's participants leave

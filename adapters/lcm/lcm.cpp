@@ -37,9 +37,12 @@ class Lcm final : public rtmeter::Adapter {
     const auto version = std::to_string(LCM_MAJOR_VERSION) + "." + std::to_string(LCM_MINOR_VERSION) + "." +
                          std::to_string(LCM_MICRO_VERSION);
     sink.put("name", "lcm").put("version", "1").put("middleware", "LCM").put("middleware_version", version);
-    for (const char* what : {"wakeup", "roundtrip", "cycle", "discovery"}) sink.put("measures", what);
+    for (const char* what : {"wakeup", "roundtrip", "cycle", "chain", "discovery"})
+      sink.put("measures", what);
     for (const char* drive : {"sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
-    sink.put("receives.discovery", "spin_once").put("components", "one_thread");
+    for (const char* what : {"receives.chain", "receives.discovery"}) sink.put(what, "spin_once");
+    sink.put("components", "one_thread");
+    for (const char* what : {"subscribers", "publishers", "background_nodes"}) sink.put("beside", what);
     sink.put("brings", "rtmeter-probe-*: receives datagrams, and queues them; LCM does not name it");
     Options().describe(sink);
   }

@@ -58,8 +58,10 @@ class Rcl final : public rtmeter::Adapter {
   static void describe_static(rtmeter::Sink& sink) {
     sink.put("name", "rcl").put("version", "1").put("middleware", "ROS 2, rcl");
     sink.put("middleware_version", RTMETER_RCL_VERSION);
-    for (const char* what : {"wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "request", "cycle"})
+    for (const char* what :
+         {"wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "request", "cycle", "chain"})
       sink.put("measures", what);
+    sink.put("receives.chain", "spin_once");
     sink.put("interfaces", "service");
 #ifdef RTMETER_RCL_ACTIONS
     sink.put("interfaces", "action");

@@ -90,10 +90,10 @@ class Rclpy final : public rtmeter::Adapter {
   static void describe_static(rtmeter::Sink& sink) {
     sink.put("name", "rclpy").put("version", "1").put("middleware", "ROS 2, rclpy");
     sink.put("middleware_version", RTMETER_RCLPY_VERSION);
-    for (const char* what :
-         {"wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "request", "cycle", "discovery"})
+    for (const char* what : {"wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "request", "cycle",
+                             "chain", "discovery"})
       sink.put("measures", what);
-    sink.put("receives.discovery", "spin_once");
+    for (const char* what : {"receives.chain", "receives.discovery"}) sink.put(what, "spin_once");
     for (const char* end : {"publisher", "subscriber"}) sink.put("matches", end);
     for (const char* interface : {"service", "action"}) sink.put("interfaces", interface);
     for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.timer", drive);
@@ -101,6 +101,7 @@ class Rclpy final : public rtmeter::Adapter {
     sink.put("components", "one_thread");
     for (const char* way : {"spin", "spin_once", "poll"}) sink.put("receives.roundtrip", way);
     for (const char* way : {"spin", "spin_once", "poll"}) sink.put("receives.request", way);
+    for (const char* what : {"subscribers", "publishers", "background_nodes"}) sink.put("beside", what);
     for (const char* what : {"roundtrip", "request", "timer executor=multi", "cycle executor=multi"})
       sink.put("background", what);
     rtmeter_ros::describe_brings(sink);

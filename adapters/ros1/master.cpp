@@ -64,9 +64,13 @@ void wait_a_little() { usleep(kLookMs * 1000); }
 
 }  // namespace
 
+bool all_agree(const rtm_run& run) {
+  return run.measurement == RTM_DISCOVERY || run.measurement == RTM_CHAIN;
+}
+
 Master::Master(const rtm_run& run, const std::string& address) {
-  const bool client = run.role == RTM_ROLE_CLIENT;
-  const std::string endpoint = client ? kOptions.endpoint.of(run) : "";
+  const bool is_told = !all_agree(run) && (run.role == RTM_ROLE_CLIENT || run.role == RTM_ROLE_BESIDE);
+  const std::string endpoint = is_told ? kOptions.endpoint.of(run) : "";
   const std::string usual = rtmeter_common::environment("ROS_MASTER_URI");
   if (!endpoint.empty()) {
     if (!answers(endpoint))
@@ -74,15 +78,14 @@ Master::Master(const rtm_run& run, const std::string& address) {
           endpoint, "no rosmaster answers there",
           "see whether the server still runs; on two hosts ROS_MASTER_URI must be one that both reach");
   } else if (usual.empty() || !answers(usual)) {
-    if (client)
+    if (is_told)
       throw kOptions.endpoint.error("",
                                     usual.empty()
                                         ? "no rosmaster is known: ROS_MASTER_URI is not set"
                                         : "no rosmaster is known: none answers at ROS_MASTER_URI, " + usual,
                                     "give the endpoint that the server states, or set ROS_MASTER_URI");
-    const bool all_share_one = run.measurement == RTM_DISCOVERY;
     start(address.empty() ? "127.0.0.1" : address,
-          all_share_one ? std::to_string(rtmeter_common::port_of(run)) : "");
+          all_agree(run) ? std::to_string(rtmeter_common::port_of(run)) : "");
   }
   std::string command;
   std::getline(std::ifstream("/proc/" + std::to_string(pid_) + "/cmdline"), command);

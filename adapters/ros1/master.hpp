@@ -12,9 +12,13 @@
 
 namespace rtmeter_ros1 {
 
-// A master that answers, while this lives: the one of option endpoint (a client's) or of ROS_MASTER_URI, else
-// one of our own on a free port of the address, or of 127.0.0.1 if that is empty. The participants of a
-// discovery share one, at a port that follows from the session.
+// Whether the run's processes, which start in any order, share a master at a port that follows from the
+// session: those of a chain and of a discovery.
+bool all_agree(const rtm_run& run);
+
+// A master that answers, while this lives: the one of option endpoint (whoever is told it) or of
+// ROS_MASTER_URI, else one of our own on a free port of the address, or of 127.0.0.1 if that is empty, unless
+// all agree.
 class Master {
  public:
   // Throws SetupError if none answers and none can be started.

@@ -26,8 +26,9 @@ struct Options : rtmeter::OptionSet {
   rtmeter::Text interface{
       *this, "interface",
       "IPv4 address of this end that the other reaches, by default as ROS_IP and ROS_HOSTNAME say"};
-  rtmeter::Text endpoint{*this, "endpoint",
-                         "client: the URI of the master, as the server's ready line gives it"};
+  rtmeter::Text endpoint{
+      *this, "endpoint",
+      "client, or who is beside it: the URI of the master, as the server's ready line gives it"};
 };
 
 inline const Options kOptions;

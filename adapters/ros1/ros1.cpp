@@ -47,10 +47,12 @@ class Ros1 final : public rtmeter::Adapter {
     sink.put("middleware_version", std::to_string(ROS_VERSION_MAJOR) + "." +
                                        std::to_string(ROS_VERSION_MINOR) + "." +
                                        std::to_string(ROS_VERSION_PATCH));
-    for (const char* what :
-         {"wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "request", "cycle", "discovery"})
+    for (const char* what : {"wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "request", "cycle",
+                             "chain", "discovery"})
       sink.put("measures", what);
-    sink.put("receives.discovery", "spin_once").put("matches", "publisher");
+    for (const char* what : {"receives.chain", "receives.discovery"}) sink.put(what, "spin_once");
+    sink.put("matches", "publisher");
+    for (const char* what : {"subscribers", "publishers", "background_nodes"}) sink.put("beside", what);
     sink.put("interfaces", "service");
     sink.put("receives.request", "call");  // ros::ServiceClient has no other way
     for (const char* drive : {"spin", "sleep_then_spin_some", "poll"}) sink.put("drives.timer", drive);
@@ -68,8 +70,7 @@ class Ros1 final : public rtmeter::Adapter {
       : run_(run), kind_(spinner_of(run)), async_(kind_ == "async"), threads_(spinner_threads(run, kind_)) {
     if (run.measurement == RTM_TIMER || (run.measurement == RTM_CYCLE && run.drive == RTM_SPIN))
       timer_ = kOptions.timer.of(run);
-    if (run.measurement == RTM_ROUNDTRIP || run.measurement == RTM_DISCOVERY)
-      transport_ = checked_transport(run);
+    if (run.measurement == RTM_ROUNDTRIP || all_agree(run)) transport_ = checked_transport(run);
     if (run.measurement == RTM_REQUEST) persistent_ = checked_service(run);
     if (async_ && run.measurement == RTM_TIMER && run.drive != RTM_SPIN)
       throw rtmeter::SetupError("drive", run.drive == RTM_POLL ? "poll" : "sleep_then_spin_some",
@@ -80,8 +81,7 @@ class Ros1 final : public rtmeter::Adapter {
     if (!address.empty() && inet_pton(AF_INET, address.c_str(), &parsed) != 1)
       throw kOptions.interface.error(address, "this is no IPv4 address",
                                      "give the address of this end that the other reaches");
-    const bool all_share_one = run.measurement == RTM_DISCOVERY;
-    master_ = all_share_one ? Master::of_process(run, address) : std::make_shared<Master>(run, address);
+    master_ = all_agree(run) ? Master::of_process(run, address) : std::make_shared<Master>(run, address);
     ros::M_string settings{{"__master", master_->uri()}};
     const bool one_host = master_->uri().find("//127.0.0.1:") != std::string::npos;
     if (!address.empty())
@@ -92,7 +92,7 @@ class Ros1 final : public rtmeter::Adapter {
                        : run.role == RTM_ROLE_SERVER ? "server"
                                                      : "one";
     std::string name = rtmeter_common::topic_name(run, role);
-    if (all_share_one) name += "_" + std::to_string(getpid());
+    if (all_agree(run) || run.role == RTM_ROLE_BESIDE) name += "_" + std::to_string(getpid());
     for (char& c : name)
       if (c == '/') c = '_';
     ros::init(settings, name, ros::init_options::NoSigintHandler);

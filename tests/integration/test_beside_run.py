@@ -6,10 +6,13 @@ from __future__ import annotations
 import json
 import os
 import signal
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
+from namespaces import multicast_network
 
 from front import ended, probes_of, rows_of, rtmeter, running
 from rtmeter.cli import invoke
@@ -92,9 +95,29 @@ def test_too_little_evidence_finds_no_limit(law: Path) -> None:
     assert (undecided["passes"], undecided["fails"]) == (None, None)
 
 
+SLOW, ELSE = {"dustdds", "rclpy", "zenoh"}, pytest.mark.full_only("the same over the others")
+
+
 def over(adapter: str, *more: str) -> Any:
     mark = pytest.mark.skipif(adapter not in find_probes(), reason=f"the adapter {adapter} is not built here")
-    return pytest.param((adapter, *more), marks=mark, id=adapter)
+    marks = [mark, *([ELSE] if adapter in SLOW else [])]
+    return pytest.param((adapter, *more), marks=marks, id=adapter)
+
+
+@contextmanager
+def network_for(adapter: str) -> Iterator[Sequence[str]]:
+    with multicast_network() if adapter == "lcm" else nullcontext([]) as inside:
+        yield inside
+
+
+def measured(given: tuple[str, ...], folder: Path, *more: str) -> dict[str, Any]:
+    """The cell of a round trip over the adapter, with its options."""
+    adapter, *options = given
+    with network_for(adapter) as inside:
+        line = (*TRIP, "--adapter", adapter, *options, *more)
+        done = rtmeter(*line, "--out", folder / "cell", inside=inside)
+    assert done.code == 0, done.err
+    return cell_in(folder / "cell")
 
 
 PATIENT = ("--reliability", "reliable", "--history-depth", "5000")
@@ -102,20 +125,25 @@ PATIENT = ("--reliability", "reliable", "--history-depth", "5000")
 RELIABLE = ("--reliability", "reliable", "--history-depth", "100")
 
 
+TOPICS, ROUTER = ("--option", "transport=topics"), ("--option", "via=router")
+
+
 @pytest.mark.parametrize(
     "given",
     [
-        over("posix", "--option", "transport=topics"),
+        over("posix", *TOPICS),
         over("cyclonedds", *RELIABLE),
         over("fastdds", *RELIABLE),
+        over("dustdds", *RELIABLE),
+        over("lcm", "--history-depth", "100"),
         over("rcl", *RELIABLE),
+        over("rclpy", *RELIABLE),
+        over("ros1", "--history-depth", "100"),
+        over("zenoh", *RELIABLE, *ROUTER),
     ],
 )
 def test_every_subscriber_receives_what_the_server_does(tmp_path: Path, given: tuple[str, ...]) -> None:
-    adapter, *more = given
-    line = [*TRIP, "--adapter", adapter, *more, "--samples", "60", "--subscribers", "3"]
-    assert invoke([*line, "--out", str(tmp_path / "cell")]) == 0
-    cell = cell_in(tmp_path / "cell")
+    cell = measured(given, tmp_path, "--samples", "60", "--subscribers", "3")
     counts, sent = cell["summary"]["counts"], cell["beside"]["sent"]
     assert counts["released"] == 60 and sent == counts["served"] + counts["lost"] > 0
     assert set(subscribers_of(cell)) == {"server", "subscriber2", "subscriber3"}
@@ -123,35 +151,52 @@ def test_every_subscriber_receives_what_the_server_does(tmp_path: Path, given: t
     assert not list(tmp_path.rglob("*.rtlog"))
 
 
+TELL = {"cyclonedds", "fastdds", "dustdds", "rcl", "rclpy"}
+"""Those that tell whom they have found."""
+
+
 @pytest.mark.parametrize(
-    "given", [over("posix", "--option", "transport=topics"), over("cyclonedds"), over("fastdds"), over("rcl")]
+    "given",
+    [
+        over("posix", *TOPICS),
+        over("cyclonedds"),
+        over("fastdds"),
+        over("dustdds"),
+        over("lcm"),
+        over("rcl"),
+        over("rclpy"),
+        over("ros1"),
+        over("zenoh", *ROUTER),
+    ],
 )
 def test_background_nodes_are_there_and_the_client_has_found_them(
     tmp_path: Path, given: tuple[str, ...]
 ) -> None:
-    adapter, *more = given
-    tells = adapter != "posix"  # where nobody is to be found
-    line = [*TRIP, "--adapter", adapter, *more, "--samples", "20", "--background-nodes", "2"]
-    assert invoke([*line, "--out", str(tmp_path / "cell")]) == 0
-    cell = cell_in(tmp_path / "cell")
+    cell = measured(given, tmp_path, "--samples", "20", "--background-nodes", "2")
     found = cell["beside"]
     assert [one["name"] for one in found["background_nodes"]] == ["background1", "background2"]
     assert (found["sent"], found["identity"], found["subscribers"]) == (None, None, [])
-    assert found["knew"] >= 3 if tells else found["knew"] is None
-    assert all(one["threads"] > 0 for one in found["background_nodes"]) == tells
+    assert found["knew"] >= 3 if given[0] in TELL else found["knew"] is None
+    assert all((one["threads"] > 0) == (given[0] != "posix") for one in found["background_nodes"])
     assert cell["config"]["background_nodes"] == 2 and cell["summary"]["counts"]["released"] == 20
 
 
 @pytest.mark.parametrize(
-    "given", [over("cyclonedds", *PATIENT), over("fastdds", *PATIENT), over("rcl", *PATIENT)]
+    "given",
+    [
+        over("cyclonedds", *PATIENT),
+        over("fastdds", *PATIENT),
+        over("dustdds", *PATIENT),
+        over("rcl", *PATIENT),
+        over("rclpy", *PATIENT),
+        over("ros1", "--history-depth", "5000"),
+        over("zenoh", *PATIENT, *ROUTER),
+    ],
 )
 def test_every_subscriber_receives_what_further_publishers_send(
     tmp_path: Path, given: tuple[str, ...]
 ) -> None:
-    adapter, *more = given
-    line = [*TRIP, "--adapter", adapter, *more, "--samples", "60", "--subscribers", "2", "--publishers", "3"]
-    assert invoke([*line, "--out", str(tmp_path / "cell")]) == 0
-    cell = cell_in(tmp_path / "cell")
+    cell = measured(given, tmp_path, "--samples", "60", "--subscribers", "2", "--publishers", "3")
     publishers = cell["beside"]["publishers"]
     assert [one["name"] for one in publishers] == ["publisher2", "publisher3"]
     for one in publishers:

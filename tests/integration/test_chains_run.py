@@ -8,11 +8,14 @@ import random
 import re
 import signal
 import subprocess
+from collections.abc import Sequence
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from namespaces import multicast_network
 
 from chains import Row, Spec, accounted, random_graph, simulate, ways_of
 from front import ended, probes_of, rtmeter, running
@@ -123,12 +126,18 @@ def graph_file(folder: Path, text: str) -> Path:
 
 
 def measured(
-    folder: Path, graph: str, *more: object, adapter: str = "posix", code: int = 0
+    folder: Path,
+    graph: str,
+    *more: object,
+    adapter: str = "posix",
+    code: int = 0,
+    inside: Sequence[str] = (),
 ) -> dict[str, Any]:
     out = folder / "cell"
     done = rtmeter(
         *("measure", "chain", "--adapter", adapter, "--graph", graph_file(folder, graph)),
         *("--warm-up", "50ms", "--out", out, "--keep-log", *more),
+        inside=inside,
     )
     assert done.code == code, done.err + done.out
     found: dict[str, Any] = json.loads((out / "cell.json").read_text())
@@ -171,11 +180,21 @@ judge: camera > right > fused > control > motor
 """
 
 
-@pytest.mark.parametrize("adapter", ["posix", "cyclonedds", "fastdds"])
+FEW = ("posix", "cyclonedds", "fastdds", "lcm", "rcl", "ros1")
+OTHERS = [pytest.param(x, marks=pytest.mark.full_only("over others")) for x in ("dustdds", "rclpy", "zenoh")]
+
+
+@pytest.mark.parametrize("adapter", [*FEW, *OTHERS])
 def test_fan_in_and_fan_out_have_a_result_for_every_path(tmp_path: Path, adapter: str) -> None:
     if adapter not in find_probes():
         pytest.skip(f"the adapter {adapter} is not built here")
-    cell = measured(tmp_path, FAN, "--samples", 50, adapter=adapter)
+    with multicast_network() if adapter == "lcm" else nullcontext([]) as inside:
+        every_path_has_a_result(tmp_path, adapter, inside)
+
+
+def every_path_has_a_result(folder: Path, adapter: str, inside: Sequence[str] = ()) -> None:
+    """Of a chain that fans out and in, over processes of which one has two stages, and its sums agree."""
+    cell = measured(folder, FAN, "--samples", 50, adapter=adapter, inside=inside)
     assert cell["valid"], cell["warnings"]
     assert cell["chain"]["processes"]["sensors"] == ["imu", "gps"]
     paths = {" > ".join(path["stages"]): path for path in cell["chain"]["paths"]}

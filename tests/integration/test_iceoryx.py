@@ -30,6 +30,7 @@ from probe_runs import (
     read,
     refusal,
 )
+from test_chains_run import every_path_has_a_result
 
 from cpus import ONLINE
 from front import rtmeter
@@ -373,3 +374,20 @@ def test_a_receiver_is_given_the_memory_that_its_sender_wrote(
     )
     assert places["sent"] == places["received"]
     assert places["sent"].startswith("/dev/shm/")
+
+
+def test_a_chain_has_a_result_for_every_path(tmp_path: Path, no_roudi: None) -> None:
+    """Whoever of its processes is first starts RouDi, and whoever is last needs it."""
+    every_path_has_a_result(tmp_path, "iceoryx")
+
+
+def test_further_subscribers_and_nodes_are_beside_a_round_trip(tmp_path: Path, no_roudi: None) -> None:
+    more = ("--samples", 60, "--subscribers", 3, "--background-nodes", 1, "--history-depth", 100)
+    run = ("--adapter", "iceoryx", "--period", "5ms", "--loss-timeout", "20s", *more)
+    done = rtmeter("measure", "roundtrip", *run, "--out", tmp_path / "cell")
+    assert done.code == 0, done.err
+    cell = json.loads((tmp_path / "cell" / "cell.json").read_text())
+    counts, beside = cell["summary"]["counts"], cell["beside"]
+    assert beside["sent"] == counts["served"] + counts["lost"] > 0
+    assert [(one["received"], one["lost"]) for one in beside["subscribers"]] == [(beside["sent"], 0)] * 3
+    assert [one["name"] for one in beside["background_nodes"]] == ["background1"]

@@ -126,8 +126,14 @@ def test_what_cannot_be_is_refused_by_name(tmp_path: Path, asked: Config, field:
     assert error["remedy"]
 
 
-def test_a_discovery_has_no_server_in_whose_process_a_router_could_be(tmp_path: Path) -> None:
-    asked = {"measurement": "discovery", "discovery": {"participants": 2, "participant": 0}}
-    asked |= {"period_ns": 400 * MS, "loss_timeout_ns": 200 * MS, "options": {"via": "router"}}
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"measurement": "discovery", "discovery": {"participants": 2, "participant": 0}},
+        {"measurement": "chain", "chain": {"stages": [{"name": "a", "period_ns": MS, "samples": 1}]}},
+    ],
+)
+def test_without_a_server_no_router_can_be_in_its_process(tmp_path: Path, asked: Config) -> None:
+    asked = asked | {"period_ns": 400 * MS, "loss_timeout_ns": 200 * MS, "options": {"via": "router"}}
     error = refusal(tmp_path, SHORT | asked)
     assert error["field"] == "option router" and "router=tcp/HOST:7447" in error["remedy"]

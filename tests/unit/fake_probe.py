@@ -119,6 +119,19 @@ class Probe:
             self.say("progress", **counts(self.rows, planned), max_ns=None)
             time.sleep(0.01)
 
+    def kept(self) -> int:
+        """A client, which has said its end, stays until the server b has ended; an error if it is asked to
+        end before, or for long."""
+        ended = Path(self.config["log"]).with_name("b.ended")
+        if self.config["role"] == "server":
+            ended.touch()
+            return 0
+        for _ in range(1500):
+            if ended.exists() or self.stop:
+                break
+            time.sleep(0.02)
+        return 0 if ended.exists() and not self.stop else 1
+
     def child_that_stays(self) -> None:
         if os.fork() == 0:
             signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
@@ -212,6 +225,8 @@ class Probe:
                 os.write(2, b"it hurts\n" * (self.behave == "die_aloud"))
                 os.kill(os.getpid(), signal.SIGKILL)
         self.end("interrupted" if self.stop else "complete")
+        if self.behave == "keeper":
+            return self.kept()
         return 4 if self.stop and self.config["role"] != "server" else 0
 
 

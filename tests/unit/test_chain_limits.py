@@ -52,6 +52,13 @@ def test_processes_that_have_ended_before_they_are_first_listened_to_are_heard_a
     assert told
 
 
+def test_a_source_that_has_measured_may_stay_until_the_others_have_ended(tmp_path: Path) -> None:
+    """It may hold what they need, such as the ROS master that it started."""
+    graph = {"stages": {"a": {"period": "1ms"}, "b": {"inputs": "a"}}}
+    record = run(tmp_path, "keeper", 100, graph=graph)
+    assert record.error is not None and record.error.field == "log"  # the fake's is no chain's
+
+
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
 def test_the_front_keeps_off_the_measured_cpus_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -66,11 +73,10 @@ def test_the_front_keeps_off_the_measured_cpus_meanwhile(
 def run(
     tmp_path: Path, behave: str, samples: int, on_progress: OnProgress = lambda _: None, **more: object
 ) -> CellRecord:
-    graph = {"stages": {"a": {"period": "1ms"}}}
     options = {
         "measurement": "chain",
         "adapter": "fake",
-        "graph": graph,
+        "graph": {"stages": {"a": {"period": "1ms"}}},
         "samples": samples,
         "warm_up": "3ms",
     }

@@ -142,8 +142,12 @@ impl Adapter for DustDds {
         sink.put("middleware", "Dust DDS").put("middleware_version", version);
         sink.put("brings", "Dust DDS*: the executor, which answers every call");
         sink.put("brings", "SomethingOn*: receive datagrams, of data and of discovery");
-        for what in ["wakeup", "roundtrip", "cycle"] {
+        for what in ["wakeup", "roundtrip", "cycle", "chain"] {
             sink.put("measures", what);
+        }
+        sink.put("receives.chain", "spin_once");
+        for what in ["subscribers", "publishers", "background_nodes"] {
+            sink.put("beside", what);
         }
         for drive in ["sleep_then_spin_some", "poll"] {
             sink.put("drives.cycle", drive);

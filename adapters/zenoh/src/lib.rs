@@ -133,7 +133,7 @@ impl Adapter for Zenoh {
         ] {
             sink.put("brings", format!("{threads}: {what}"));
         }
-        for what in ["wakeup", "roundtrip", "request", "cycle", "discovery"] {
+        for what in ["wakeup", "roundtrip", "request", "cycle", "chain", "discovery"] {
             sink.put("measures", what);
         }
         sink.put("interfaces", "service");
@@ -146,7 +146,11 @@ impl Adapter for Zenoh {
         for way in ["spin_once", "poll"] {
             sink.put("receives.cycle", way);
         }
-        sink.put("receives.discovery", "spin_once").put("matches", "publisher").put("matches", "subscriber");
+        sink.put("receives.chain", "spin_once").put("receives.discovery", "spin_once");
+        sink.put("matches", "publisher").put("matches", "subscriber");
+        for what in ["subscribers", "publishers", "background_nodes"] {
+            sink.put("beside", format!("{what} via=router")); // peers reach the server alone
+        }
         sink.put("background", "roundtrip").put("background", "request").put("components", "one_thread");
         sink.put("same_host.transport", "unixsock-stream");
         for place in ["same_node", "same_process"] {
@@ -171,7 +175,11 @@ impl Adapter for Zenoh {
         Ok(Self {
             settings,
             role: run.role(),
-            talks: exchanges || matches!(run.measurement(), Measurement::Cycle | Measurement::Discovery),
+            talks: exchanges
+                || matches!(
+                    run.measurement(),
+                    Measurement::Cycle | Measurement::Chain | Measurement::Discovery
+                ),
             listens: exchanges && run.receive() == Receive::Listener,
             reliability,
             depth: depth as usize,

@@ -33,16 +33,20 @@ const CHOICES: [&Choice; 5] = [&TRANSPORT, &VIA, &EXPRESS, &LOW_LATENCY, &CONSOL
 const ROUTER: Text = Text {
     key: "router",
     otherwise: "",
-    about: "with via=router: where a zenohd listens, tcp/HOST:7447; none: one in the server's process. A \
-            discovery has no server",
+    about: "with via=router: where a zenohd listens, tcp/HOST:7447; none: one in the server's process. \
+            Discoveries and chains have no server",
 };
 const ADDRESS: Text = Text {
     key: "address",
     otherwise: "127.0.0.1",
-    about: "where the server listens by tcp, 127.0.0.1 by default; a discovery's participant also looks there",
+    about: "where the server listens by tcp, 127.0.0.1 by default; the processes of a discovery or chain also \
+            look there",
 };
-const ENDPOINT: Text =
-    Text { key: "endpoint", otherwise: "", about: "of the client: where to connect to, as the server says" };
+const ENDPOINT: Text = Text {
+    key: "endpoint",
+    otherwise: "",
+    about: "of the client, or who is beside it: where to connect to, as the server says",
+};
 const TEXTS: [&Text; 3] = [&ROUTER, &ADDRESS, &ENDPOINT];
 /// What a batch holds beside a message, generously.
 const BATCH_BYTES: u32 = 65_000;
@@ -83,7 +87,7 @@ impl Settings {
             endpoint: String::new(),
             scouted: String::new(),
         };
-        if run.measurement() == Measurement::Discovery {
+        if matches!(run.measurement(), Measurement::Chain | Measurement::Discovery) {
             return settings.of_participant(run);
         }
         if run.role() == Role::Single {
@@ -108,7 +112,7 @@ impl Settings {
         if listens && settings.transport != "unixsock-stream" {
             settings.address = ADDRESS.of(run);
         }
-        if run.role() == Role::Client {
+        if run.role() != Role::Server {
             settings.endpoint = ENDPOINT.of(run);
         }
         settings.check(run)?;
@@ -125,7 +129,8 @@ impl Settings {
             self.router = ROUTER.of(run);
             if !self.router.contains('/') {
                 let remedy = "start a zenohd and give where it listens: router=tcp/HOST:7447";
-                let message = "a discovery has no server, in whose process a router could be";
+                let message =
+                    "neither a discovery nor a chain has a server, in whose process a router could be";
                 return Err(SetupError::new("option router", self.router, message, remedy));
             }
             self.transport = transport_of(&self.router)?;
@@ -143,7 +148,7 @@ impl Settings {
             let remedy = format!("give at most {BATCH_BYTES}, or option lowlatency=no");
             return Err(SetupError::new("payload_bytes", run.payload_bytes().to_string(), message, remedy));
         }
-        if run.role() == Role::Client && !self.endpoint.contains('/') {
+        if run.role() != Role::Server && !self.endpoint.contains('/') {
             let remedy = "start the server first and give the endpoint that it prints: tcp/HOST:PORT";
             return Err(SetupError::new(
                 "option endpoint",
@@ -157,11 +162,11 @@ impl Settings {
 
     /// Opens what the process needs: its session, and before it the router, where this process is to have it.
     pub fn open(&mut self, run: &Run) -> Result<(Session, Option<Session>), SetupError> {
+        if !self.scouted.is_empty() {
+            let listen = format!("{}/{}:0", self.transport, self.address);
+            return Ok((self.session("peer", &[&listen], &[])?, None));
+        }
         match run.role() {
-            Role::Single if !self.scouted.is_empty() => {
-                let listen = format!("{}/{}:0", self.transport, self.address);
-                Ok((self.session("peer", &[&listen], &[])?, None))
-            }
             Role::Single if self.via_router => Ok((self.session("client", &[], &[&self.endpoint])?, None)),
             Role::Single => Ok((self.session("peer", &[], &[])?, None)),
             Role::Client | Role::Beside if self.via_router => {
@@ -206,7 +211,7 @@ impl Settings {
         Ok(format!("{}/{free}", self.transport))
     }
 
-    /// But in a discovery nobody is looked for: ends meet at the endpoints that they are given, so that no two runs
+    /// But in a discovery or chain nobody is looked for: ends meet at the endpoints that they are given, so that no two runs
     /// ever do.
     fn session(&self, mode: &str, listen: &[&str], connect: &[&str]) -> Result<Session, SetupError> {
         let list = |endpoints: &[&str]| format!("{endpoints:?}");

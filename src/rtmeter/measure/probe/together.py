@@ -60,6 +60,11 @@ def log_of(folder: Path, name: str) -> Path:
     return folder / STAGES / f"{name}.rtlog"
 
 
+def _has_measured(one: ProbeProcess) -> bool:
+    """Whether it has ended, or will by itself: it may hold what the others still need (a ROS master)."""
+    return one.exit_code is not None or one.event("end") is not None
+
+
 def run_together(
     cell: Cell,
     probe: Probe,
@@ -127,7 +132,7 @@ class _Run:
                 raise self._error(f"process {late} did not get ready")
         self._begin()
         limit = time.monotonic() + self._lasts_s
-        while any(one.exit_code is None for member, one in self._running if member.ends):
+        while any(member.ends and not _has_measured(one) for member, one in self._running):
             self._listen()
             if self._kill_at is None and time.monotonic() > limit:
                 raise self._error(f"goes on beyond its end: it has not ended after {self._lasts_s:.0f} s")
@@ -188,7 +193,8 @@ class _Run:
         if self._kill_at is None:
             self._kill_at = time.monotonic() + _GRACE_S + self._cell.config["loss_timeout_ns"] / 1e9
         for _, one in self._running:
-            one.ask_to_end()
+            if not _has_measured(one):
+                one.ask_to_end()
 
     def _error(self, message: str) -> RtmeterError:
         return RtmeterError(message, field="probe", value=self._probe.name, remedy=_REMEDY)
