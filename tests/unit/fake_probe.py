@@ -114,7 +114,7 @@ class Probe:
         self.deafen()
         planned, self.total = self.config["samples"] + WARM_UP, 10**12
         while True:
-            self.rows += ROWS_A_FRAME if self.behave == "beyond" else 0
+            self.rows += ROWS_A_FRAME if self.behave == "beyond" and self.rows <= planned else 0
             self.rows ^= self.behave == "see_saw"
             self.say("progress", **counts(self.rows, planned), max_ns=None)
             time.sleep(0.01)
@@ -191,7 +191,7 @@ class Probe:
             os.write(1, b'{"event": "hello"}\n' * 5000)
             self.say("error", field="cpus", value="9", message="CPU 9 does not exist", remedy="choose 0-1")
             return 1
-        if self.behave in ("beyond", "see_saw"):  # always getting on, and no end; or to and fro
+        if self.behave in ("beyond", "see_saw"):  # beyond its end, and no end; or to and fro
             self.begin()
             self.deaf_for_ever()
         if self.behave == "closed":  # nobody is left to talk to

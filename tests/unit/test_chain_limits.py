@@ -19,35 +19,38 @@ pytestmark = pytest.mark.usefixtures("fake_probe")
 
 
 @pytest.mark.parametrize(
-    ("behave", "samples", "said"),
+    ("behave", "samples", "limit", "said"),
     [
-        ("stuck", 10**5, "has settled no release for 1 s"),
-        ("see_saw", 10**5, "has settled no release for 1 s"),
-        ("beyond", 100, "goes on beyond its end: it has not ended after 3 s"),
-        ("silent", 10**5, "has not been heard of for 1 s"),
+        ("stuck", 10**5, "_STALL_S", "has settled no release for 1 s"),
+        ("see_saw", 10**5, "_STALL_S", "has settled no release for 1 s"),
+        ("beyond", 100, "_MORE_S", "goes on beyond its end: it has not ended after 3 s"),
+        ("silent", 10**5, "_SILENCE_S", "has not been heard of for 1 s"),
     ],
 )
 def test_a_process_that_never_ends_is_ended_and_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, behave: str, samples: int, said: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, behave: str, samples: int, limit: str, said: str
 ) -> None:
-    monkeypatch.setattr(together, "_SILENCE_S", 1)
+    monkeypatch.setattr(together, limit, 1)
     record = run(tmp_path, behave, samples)
     assert record.error is not None and said in record.error.message
 
 
-def test_processes_that_have_ended_before_they_are_first_listened_to_are_heard_all_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("behave", "limit"), [("complete", "_START_S"), ("slow", "_MORE_S")])
+def test_processes_that_have_ended_before_they_are_listened_to_are_heard_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, behave: str, limit: str
 ) -> None:
+    """Also where a limit has passed while the front stood still: before they were ready, or after that."""
     listen = together._Run._listen
 
     def late(self: together._Run) -> None:
-        until(lambda: all(one.exit_code is not None for _, one in self._running))
+        if behave == "complete" or all(one.event("ready") for _, one in self._running):
+            until(lambda: all(one.exit_code is not None for _, one in self._running))
         listen(self)
 
     monkeypatch.setattr(together._Run, "_listen", late)
-    monkeypatch.setattr(together, "_START_S", 1)
+    monkeypatch.setattr(together, limit, -1000)
     told: list[object] = []
-    record = run(tmp_path, "complete", 100, told.append)
+    record = run(tmp_path, behave, 100, told.append)
     assert record.error is not None and record.error.field == "log"  # the fake's is no chain's
     assert told
 
@@ -60,12 +63,9 @@ def test_a_source_that_has_measured_may_stay_until_the_others_have_ended(tmp_pat
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs")
-def test_the_front_keeps_off_the_measured_cpus_meanwhile(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(together, "_SILENCE_S", 1)
+def test_the_front_keeps_off_the_measured_cpus_meanwhile(tmp_path: Path) -> None:
     every, seen = os.sched_getaffinity(0), []
-    run(tmp_path, "stuck", 10**5, lambda _: seen.append(os.sched_getaffinity(0)), cpus=str(max(every)))
+    run(tmp_path, "complete", 100, lambda _: seen.append(os.sched_getaffinity(0)), cpus=str(max(every)))
     assert seen and all(one == every - {max(every)} for one in seen)
     assert os.sched_getaffinity(0) == every
 

@@ -127,6 +127,22 @@ def test_a_probe_that_does_not_get_ready(tmp_path: Path, monkeypatch: pytest.Mon
     assert running(tmp_path) == []
 
 
+def test_a_probe_that_got_ready_while_the_front_stood_still_is_heard(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its limit has passed when it is first listened to."""
+    listen, log = supervise._Run._listen, tmp_path / "cell.partial" / store.CLIENT_LOG
+
+    def late(self: supervise._Run) -> None:
+        until(lambda: log.is_file() and log.stat().st_size > 3000)  # it measures
+        listen(self)
+
+    monkeypatch.setattr(supervise._Run, "_listen", late)
+    monkeypatch.setattr(supervise, "_START_S", -1)
+    record = run(tmp_path, "slow")
+    assert (record["status"], record["valid"]) == ("complete", True), record["error"]
+
+
 def test_a_probe_that_falls_silent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(supervise, "_SILENCE_S", 1)
     monkeypatch.setattr(supervise, "_GRACE_S", 0)
@@ -136,7 +152,7 @@ def test_a_probe_that_falls_silent(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_probe_that_reports_and_gets_no_further(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(supervise, "_SILENCE_S", 1)
+    monkeypatch.setattr(supervise, "_STALL_S", 1)
     monkeypatch.setattr(supervise, "_GRACE_S", 0)
     record = run(tmp_path, "stuck", samples=10**6)
     assert "has settled no release for 1 s" in record["error"]["message"]
@@ -225,6 +241,7 @@ def test_no_probe_hangs_for_ever_without_one(
 ) -> None:
     monkeypatch.setattr(supervise, "_START_S", 3)
     monkeypatch.setattr(supervise, "_SILENCE_S", 1)
+    monkeypatch.setattr(supervise, "_STALL_S", 1)
     monkeypatch.setattr(supervise, "_GRACE_S", 0)
     record = run(tmp_path, behave, samples=10**6, cpus=CPU)
     assert record["status"] == "failed"

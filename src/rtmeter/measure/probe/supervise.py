@@ -27,6 +27,7 @@ from rtmeter.model import LOCAL, TARGET, Cell, Outcome
 
 _START_S = 60  # besides the connect timeout: from start to `ready`
 _SILENCE_S = 60  # between status lines of a probe that measures; it sends four a second
+_STALL_S = 60  # besides the grace and eleven periods: between releases that it settles
 _GRACE_S = 10  # besides the loss timeout: from SIGTERM to the end
 _MOST_SHOWN = 100  # progress at once; a probe sends four a second
 _STDERR_REMEDY = "see what it printed in the cell's probe.stderr"
@@ -134,7 +135,7 @@ class _Run:
         self._start_s = _START_S + cell.config.get("connect_timeout_ns", 0) / 1e9
         self._grace_s = _GRACE_S + cell.config.get("loss_timeout_ns", 0) / 1e9
         tick_ns = cell.config.get("timeout_ns") or cell.config.get("period_ns", 0)
-        self._stall_s = _SILENCE_S + self._grace_s + 11 * tick_ns / 1e9  # a shot is lost after ten timeouts
+        self._stall_s = _STALL_S + self._grace_s + 11 * tick_ns / 1e9  # a shot is lost after ten timeouts
 
     def measure(self) -> None:
         """Raises RtmeterError for what fails, unless it is noted as the failure already."""
@@ -248,11 +249,12 @@ class _Run:
                 self.failure = self.failure or _without_its_log(died.get(process), error)
 
     def _until_ready(self, process: ProbeProcess) -> None:
-        limit = time.monotonic() + self._start_s
+        limit, late = time.monotonic() + self._start_s, False
         while process.event("ready") is None and process.exit_code is None:
-            self._listen()
-            if time.monotonic() > limit:
+            if late:
                 raise _probe_error(process, f"did not get ready within {self._start_s:.0f} s")
+            late = time.monotonic() > limit  # this process may have stood still: what was said is heard first
+            self._listen()
 
     def _until_peer_ready(self, peer: ProbeProcess) -> None:
         """Raises what ended it instead: whoever were started after it would be for nothing."""

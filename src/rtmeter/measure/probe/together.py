@@ -30,7 +30,7 @@ from rtmeter.measure.probe.supervise import (
 from rtmeter.model import Cell, Outcome
 from rtmeter.results.store import STAGES, STDERR
 
-_START_S, _SILENCE_S, _GRACE_S, _SLOWEST = 60, 60, 20, 10
+_START_S, _SILENCE_S, _STALL_S, _MORE_S, _GRACE_S, _SLOWEST = 60, 60, 60, 60, 20, 10
 _LEAD_NS, _LEAD_THERE_NS = 200_000_000, 1_000_000_000  # until the first release: time to tell every process
 _REMEDY = "see what it printed in the cell's probe.stderr"
 
@@ -99,8 +99,8 @@ class _Run:
         self._target = target_of(cell)
         self._running: list[tuple[Member, ProbeProcess]] = []
         self._kill_at: float | None = None
-        self._stall_s = _SILENCE_S + (cell.config["loss_timeout_ns"] + 11 * team.slowest_ns) / 1e9
-        self._lasts_s = _SILENCE_S + _SLOWEST * team.planned_ns / 1e9
+        self._stall_s = _STALL_S + (cell.config["loss_timeout_ns"] + 11 * team.slowest_ns) / 1e9
+        self._lasts_s = _MORE_S + _SLOWEST * team.planned_ns / 1e9
 
     def measure(self) -> None:
         """Raises RtmeterError for what fails."""
@@ -121,21 +121,23 @@ class _Run:
         return Here(through) if self._target is None else There(self._target, through, told=True)
 
     def _see_to_its_end(self) -> None:
-        limit = time.monotonic() + _START_S + self._cell.config.get("connect_timeout_ns", 0) / 1e9
-        while not all(one.event("ready") for _, one in self._running):
+        start_s = _START_S + self._cell.config.get("connect_timeout_ns", 0) / 1e9
+        limit, late = time.monotonic() + start_s, False
+        while unready := [member.name for member, one in self._running if not one.event("ready")]:
+            if late:
+                raise self._error(f"process {unready[0]} did not get ready")
+            late = time.monotonic() > limit  # this process may have stood still: what was said is heard first
             self._listen()
             if self._kill_at is not None:
                 self._until_all_ended()
                 return
-            if time.monotonic() > limit:
-                late = next(member.name for member, one in self._running if not one.event("ready"))
-                raise self._error(f"process {late} did not get ready")
         self._begin()
-        limit = time.monotonic() + self._lasts_s
+        limit, late = time.monotonic() + self._lasts_s, False
         while any(member.ends and not _has_measured(one) for member, one in self._running):
-            self._listen()
-            if self._kill_at is None and time.monotonic() > limit:
+            if late:
                 raise self._error(f"goes on beyond its end: it has not ended after {self._lasts_s:.0f} s")
+            self._listen()
+            late = self._kill_at is None and time.monotonic() > limit
         self._ask_to_end()
         self._until_all_ended()
 
