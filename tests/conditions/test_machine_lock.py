@@ -9,7 +9,6 @@ import pwd
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -54,9 +53,12 @@ def test_a_second_refuses_and_says_who_holds_it(holder: subprocess.Popen[str]) -
 
 def test_the_lock_dies_with_its_holder_and_who_waits_gets_it(holder: subprocess.Popen[str]) -> None:
     said: list[str] = []
-    killer = threading.Timer(0.5, holder.send_signal, [signal.SIGKILL])
-    killer.start()
-    with machine_lock("another", wait=True, say=said.append):
+
+    def killing(words: str) -> None:
+        said.append(words)
+        holder.kill()
+
+    with machine_lock("another", wait=True, say=killing):
         assert holder.wait() == -signal.SIGKILL
     assert len(said) == 1 and "long.yaml" in said[0]
     holder.communicate()

@@ -14,6 +14,7 @@ from playwright.sync_api import Browser, Page, expect, sync_playwright
 
 from rtmeter import report
 from synthetic import T0_NS, Made, usual, write_cell, write_failed_cell
+from waiting import LIMIT_S
 
 HOSTILE = "</script><script>window.hacked = 1</script><img src=x onerror='window.hacked = 1'>"
 FLAGS = [
@@ -26,6 +27,8 @@ FLAGS = [
     "--disable-component-update",
     "--disable-sync",
 ]
+LIMIT_MS = 1000 * LIMIT_S
+expect.set_options(timeout=LIMIT_MS)
 DESKTOP, PHONE = {"width": 1280, "height": 800}, {"width": 390, "height": 844}
 
 RTPRIO = {"field": "scheduling", "value": "fifo:99", "message": "not allowed", "remedy": "raise rtprio"}
@@ -71,7 +74,7 @@ def browser() -> Iterator[Browser]:
     chromium = shutil.which("chromium-headless-shell") or shutil.which("chromium")
     assert chromium, "these tests need Debian's chromium-headless-shell (packages/test.txt)"
     with sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        started = playwright.chromium.launch(executable_path=chromium, args=FLAGS, timeout=LIMIT_MS)
         yield started
         started.close()
 
@@ -98,6 +101,7 @@ def opened(browser: Browser) -> Iterator[Open]:
 
     def open_file(file: Path, viewport: dict[str, int] = DESKTOP, theme: str = "light") -> Page:
         page = browser.new_page(viewport=viewport, color_scheme=theme)
+        page.set_default_timeout(LIMIT_MS)
         page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
         page.on("request", lambda request: asked.append(request.url))
@@ -117,7 +121,7 @@ def draw_everything(page: Page) -> None:
     """Brings each plot into sight, which draws it."""
     for plot in page.locator(".plot").all():
         plot.scroll_into_view_if_needed()
-        expect(plot).to_have_attribute("data-drawn", "", timeout=30_000)
+        expect(plot).to_have_attribute("data-drawn", "")
 
 
 def test_every_plot_is_drawn_and_text_from_results_runs_no_script(opened, of_folder):
