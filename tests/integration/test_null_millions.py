@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import signal
 import subprocess
@@ -62,7 +63,8 @@ def test_interrupted(kind: str, tmp_path: Path) -> None:
     command = probe_command(tmp_path, config, script)
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as probe:
         assert probe.stdout is not None
-        next(line for line in probe.stdout if '"progress"' in line)
+        told = map(json.loads, probe.stdout)
+        next(one for one in told if one["event"] == "progress" and one["released"] > 2 * len(script))
         probe.send_signal(signal.SIGINT)
         probe.stdout.read()
         assert probe.wait(timeout=60) == 4
