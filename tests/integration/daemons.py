@@ -8,7 +8,7 @@ import os
 import shutil
 import socket
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -22,6 +22,15 @@ def alive(pid: int) -> bool:
         return "State:\tZ" not in Path(f"/proc/{pid}/status").read_text()
     except OSError:
         return False
+
+
+def watches(pid: int, name: str) -> bool:
+    """Whether the process has the thread of that name, which ends when it has seen its daemon end."""
+    names = []
+    for task in Path(f"/proc/{pid}/task").iterdir():
+        with suppress(OSError):  # it has ended
+            names.append((task / "comm").read_text().rstrip("\n"))
+    return name in names
 
 
 def roudi_answers() -> bool:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from daemons import alive, roudi_answers, roudi_of, without_roudi
+from daemons import alive, roudi_answers, roudi_of, watches, without_roudi
 from dds_runs import in_order, settled, threads_in_proc, threads_of
 from probe_runs import (
     LONG,
@@ -211,6 +211,7 @@ def test_a_roudi_that_dies_ends_the_run_with_an_error(tmp_path: Path, no_roudi: 
         client.until_released()
         os.kill(pid, signal.SIGKILL)
         assert client.end() == 1
+        until(lambda: not watches(server.process.pid, "iox-watch"))  # it knows, before it is asked to end
         # Asked to end: one that polls may be between two looks at RouDi, and then ends soundly.
         assert server.end() in ((0, 1) if receive == "poll" else (1,))
     for end in [client, *([server] if server.process.returncode else [])]:

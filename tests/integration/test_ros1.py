@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from daemons import alive
+from daemons import alive, watches
 from dds_runs import (
     audited,
     in_order,
@@ -211,6 +211,7 @@ def test_a_master_that_dies_ends_the_run_with_an_error(tmp_path: Path, receive: 
         client.until_released()
         os.kill(pid, signal.SIGKILL)
         assert client.end() == 1
+        until(lambda: not watches(server.process.pid, "ros-watch"))  # it knows, before it is asked to end
         assert server.end() == 1
     for end in both:
         error = next(event for event in end.events if event["event"] == "error")
