@@ -119,6 +119,17 @@ def measure(folder: Path, config: Config) -> tuple[LogReader, Columns]:
     return read(one.log)
 
 
+def shots(folder: Path, config: Config) -> tuple[LogReader, Columns]:
+    """A complete run of one-shots. One that stands still for as long as a shot is waited for (a second, and
+    ten timeouts) loses that shot, as it should: it is made again."""
+    for place in map(str, range(5)):
+        (folder / place).mkdir()
+        reader, columns = measure(folder / place, config)
+        if not has(columns, LOST):
+            break
+    return reader, columns
+
+
 def refusal(folder: Path, config: Config) -> dict[str, Any]:
     """The error that ends a run which cannot be."""
     with probe(folder, {"samples": SAMPLES, "warm_up": WARM_UP} | config) as one:
@@ -164,6 +175,11 @@ def counts(columns: Columns) -> dict[str, int]:
     found = {name: int((measured == code).sum()) for name, code in names.items()}
     assert sum(found.values()) == len(measured), "a status that is none"
     return found | {"released": len(measured), "warm_up": len(status) - len(measured)}
+
+
+def has(columns: Columns, code: int) -> bool:
+    """Whether there is a row of that outcome. Warm-up counts: a stall after it may skip all the rest."""
+    return bool(np.any((columns["status"] & 15) == code))
 
 
 def only(columns: Columns, code: int) -> Columns:

@@ -23,12 +23,14 @@ from probe_runs import (
     Config,
     client_and_server,
     counts,
+    has,
     measure,
     needs_fifo,
     only,
     probe,
     read,
     refusal,
+    shots,
 )
 
 from rtmeter.model import ABSENT, SERVED, SKIPPED
@@ -89,7 +91,7 @@ def test_a_timer_too_fast_for_the_machine_skips_and_accounts_for_it(
 
 @pytest.mark.parametrize(("make", "drive"), [*itertools.product(TIMERS, DRIVES)])
 def test_one_shot_fires_as_often_as_it_is_armed(tmp_path: Path, make: str, drive: str) -> None:
-    _, columns = measure(tmp_path, timer(make, mode="one_shot", timeout_ns=PERIOD, drive=drive))
+    _, columns = shots(tmp_path, timer(make, mode="one_shot", timeout_ns=PERIOD, drive=drive))
     all_served(columns)
     assert np.array_equal(columns["reported_expected_ns"], columns["armed_before_ns"] + PERIOD)
     assert np.all(columns["callback_ns"] >= columns["reported_expected_ns"])
@@ -126,7 +128,7 @@ def test_round_trip_accounts_for_every_release(
     found = counts(columns)
     assert found["released"] == SAMPLES
     assert found["served"] + found["lost"] + found["skipped"] == SAMPLES
-    assert found["served"] > 0
+    assert has(columns, SERVED)
     counters = reader.meta["counters"]
     assert counters["corrupted"] == counters["duplicate"] == counters["out_of_order"] == 0
     if in_flight == "one":

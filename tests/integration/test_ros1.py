@@ -37,6 +37,7 @@ from probe_runs import (
     probe,
     read,
     refusal,
+    shots,
 )
 from ros1_runs import CYCLE, PERIOD, ROS1, at, master_of
 
@@ -95,7 +96,7 @@ def test_one_shot_fires_as_often_as_it_is_armed(
     tmp_path: Path, master: tuple[str, int], kind: str, drive: str, spinner: str
 ) -> None:
     config = timer(kind, drive, spinner, mode="one_shot", timeout_ns=PERIOD, samples=50) | at(master[0])
-    reader, columns = measure(tmp_path, config)
+    reader, columns = shots(tmp_path, config)
     found = counts(columns)
     assert found["served"] == found["released"] == 50
     assert reader.meta["adapter"]["timer"] == kind

@@ -16,11 +16,13 @@ from probe_runs import (
     Config,
     client_and_server,
     counts,
+    has,
     measure,
     needs_fifo,
     only,
     probe,
     read,
+    shots,
 )
 from ros2_runs import CYCLE, EXECUTORS, HAS_TLSF, PERIOD, RMWS, ROS2, needs_ros2, with_options, with_rmw
 from ros_runs import losses_of_a_silent_server, stamps
@@ -73,7 +75,7 @@ def test_one_shot_fires_as_often_as_it_is_armed(tmp_path: Path, executor: str, d
     config = timer("one_shot", executor, drive, call, timeout_ns=PERIOD, samples=50)
     if drive == "spin":
         config |= with_options(executor=executor)
-    reader, columns = measure(tmp_path, config)
+    reader, columns = shots(tmp_path, config)
     found = counts(columns)
     assert found["served"] == found["released"] == 50
     facts = reader.meta["adapter"]
@@ -90,7 +92,7 @@ def test_periodic_accounts_for_every_release(tmp_path: Path, executor: str, driv
     reader, columns = measure(tmp_path, timer("periodic", executor, drive, call, samples=100))
     found = counts(columns)
     assert found["served"] + found["skipped"] == found["released"] == 100
-    assert found["served"] > 0
+    assert has(columns, SERVED)
     assert reader.meta["effective"]["overrun"] == "skip"
     assert reader.meta["ticks"] == "reported"
     assert reader.meta["grid"]["t0_from"] == ("core" if drive == "sleep_then_spin_some" else "reported")
@@ -206,7 +208,7 @@ def test_round_trip_between_two_nodes_of_one_process(
     reader, columns = measure(tmp_path, config | options | {"in_flight": in_flight})
     found = counts(columns)
     assert found["served"] + found["skipped"] == found["released"]
-    assert found["served"] > 0
+    assert has(columns, SERVED)
     assert reader.meta["adapter"]["server"] == "inline"
     assert reader.meta["counters"]["corrupted"] == reader.meta["counters"]["refused_calls"] == 0
 
@@ -238,7 +240,7 @@ def test_the_way_of_the_messages_is_told(tmp_path: Path, rmw: str) -> None:
     for end in both:
         path = read(end.log)[0].meta["path"]
         assert path["carried_by"] == expected.get(rmw, path["carried_by"])
-        assert path["messages"] >= found["served"] > 0  # a stall passes over others
+        assert path["messages"] >= max(found["served"], 1)
 
 
 def test_a_bare_node_has_fewer_ends(tmp_path: Path) -> None:
@@ -246,7 +248,7 @@ def test_a_bare_node_has_fewer_ends(tmp_path: Path) -> None:
     reader, columns = measure(
         tmp_path, timer("periodic", "single_threaded", "spin", "spin") | with_options(node="bare")
     )
-    assert counts(columns)["served"] > 0
+    assert has(columns, SERVED)
     assert reader.meta["adapter"]["node"] == "bare"
 
 
