@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -40,6 +41,29 @@ def compiled(name: str, folder: Path, *flags: str) -> Path:
         ["cc", "-O1", *flags, "-o", program, SOURCES / f"{name}.c", "-pthread"], check=True, timeout=120
     )
     return program
+
+
+def names_of(pid: int) -> dict[str, int]:
+    """Its threads by name."""
+    return {
+        (task / "comm").read_text().strip(): int(task.name) for task in Path(f"/proc/{pid}/task").iterdir()
+    }
+
+
+def switches(pid: int, tid: int) -> int:
+    """How often the thread has left its CPU, once a sleep at least."""
+    status = Path(f"/proc/{pid}/task/{tid}/status").read_text()
+    return sum(int(line.split()[1]) for line in status.splitlines() if "ctxt_switches" in line)
+
+
+def records(front: subprocess.Popen[str]) -> bool:
+    """Whether rtmeter, attached to something, has begun to record, by programs in the kernel or by tracefs,
+    and waits now: before it has begun it does not sleep with either in its hands."""
+    for file in Path(f"/proc/{front.pid}/fd").iterdir():
+        with suppress(FileNotFoundError):
+            if any(kind in str(file.readlink()) for kind in ("bpf_link", "bpf_raw_tp", "trace_pipe_raw")):
+                return "nanosleep" in Path(f"/proc/{front.pid}/wchan").read_text()
+    return False
 
 
 def left_instances() -> list[str]:

@@ -20,12 +20,12 @@ static void tell(int number) { told = number; }
 
 static void* loop(void* unused) {
   (void)unused;
-  pthread_setname_np(pthread_self(), "loop");
   int64_t due = now(), period = 1000000;
   for (;;) {
     due += period;
     struct timespec t = {due / 1000000000, due % 1000000000};
     clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, 0);
+    pthread_setname_np(pthread_self(), "loop");  // from here on it is in its loop
     if (!strcmp(what, "busy")) for (;;) continue;
     if (!strcmp(what, "asleep")) for (;;) pause();
     if (!told) continue;

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from attached import compiled, here, left_instances, takes_programs
+from attached import compiled, here, left_instances, switches, takes_programs
 
 from cpus import ONLINE, OWN, takes_deadline
 from rtmeter.attach.grid import loop_of
@@ -34,12 +34,6 @@ pytestmark = [here, pytest.mark.skipif(not takes_programs(), reason="this kernel
 NAMES = ("absolute", "wall_clock", "relative", "poll", "select", "epoll")
 NAMES += ("condition", "semaphore", "timerfd", "signal")
 KINDS = (*NAMES, pytest.param("budget", marks=takes_deadline))
-
-
-def switches(pid: int, tid: int) -> int:
-    """How often the thread has left its CPU, once a sleep at least."""
-    status = Path(f"/proc/{pid}/task/{tid}/status").read_text()
-    return sum(int(line.split()[1]) for line in status.splitlines() if "ctxt_switches" in line)
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import json
 import os
 import shlex
 import shutil
@@ -12,11 +11,11 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from attached import compiled, here, left_instances, takes_programs
+from attached import compiled, here, left_instances, names_of, records, takes_programs
 
 from front import ended, rtmeter, running
 from rtmeter.campaign.matrix import cell_from
@@ -48,8 +47,7 @@ def alive(*command: object, user: int | None = None) -> Iterator[subprocess.Pope
     urgent = ("nice", "-n", "-20") if user is None else ()  # beside load it keeps its period
     process = subprocess.Popen([*urgent, *map(str, command)], user=user, start_new_session=True)
     try:
-        threads = Path(f"/proc/{process.pid}/task")
-        until(lambda: any((t / "comm").read_text().strip() in ("loop", "sleep") for t in threads.iterdir()))
+        until(lambda: "loop" in names_of(process.pid), of=process)
         yield process
     finally:
         os.killpg(process.pid, signal.SIGKILL)
@@ -57,39 +55,41 @@ def alive(*command: object, user: int | None = None) -> Iterator[subprocess.Pope
 
 
 @contextmanager
-def attached_to(process: subprocess.Popen[bytes], cell: Path) -> Iterator[subprocess.Popen[str]]:
+def attached_to(pid: int, cell: Path) -> Iterator[subprocess.Popen[str]]:
     """rtmeter, which has recorded some of it already."""
     asked = ("--thread", "loop", "--duration", "1h", "--out", cell)
-    with running("attach", "--pid", process.pid, *asked) as front:
+    with running("attach", "--pid", pid, *asked) as front:
         until(lambda: records(front), of=front)
-        enough = sleeps(process) + 100
-        until(lambda: sleeps(process) > enough, of=front)
+        go_on(pid, front, 100)
         yield front
 
 
-def records(front: subprocess.Popen[str]) -> bool:
-    """Whether it has begun to: by programs in the kernel, or by tracefs."""
-    for file in Path(f"/proc/{front.pid}/fd").iterdir():
-        with suppress(FileNotFoundError):
-            if any(kind in str(file.readlink()) for kind in ("bpf_link", "bpf_raw_tp", "trace_pipe_raw")):
-                return True
-    return False
-
-
-def sleeps(process: subprocess.Popen[bytes]) -> int:
+def sleeps(pid: int) -> int:
     """How often its thread has gone to sleep."""
-    for task in Path(f"/proc/{process.pid}/task").iterdir():
-        told = dict(line.split(":\t", 1) for line in (task / "status").read_text().splitlines())
-        if told["Name"] == "loop":
-            return int(told["voluntary_ctxt_switches"])
-    return 0
+    status = Path(f"/proc/{pid}/task/{names_of(pid)['loop']}/status").read_text()
+    return int(dict(line.split(":\t", 1) for line in status.splitlines())["voluntary_ctxt_switches"])
+
+
+def go_on(pid: int, front: subprocess.Popen[str], jobs: int) -> None:
+    """Waits for so many further jobs."""
+    enough = sleeps(pid) + jobs
+    until(lambda: sleeps(pid) > enough, of=front)
 
 
 def more(process: subprocess.Popen[bytes], front: subprocess.Popen[str]) -> None:
     """Waits for some hundred further jobs, and ends it."""
-    enough = sleeps(process) + 300
-    until(lambda: sleeps(process) > enough, of=front)
+    go_on(process.pid, front, 300)
     front.send_signal(signal.SIGINT)
+
+
+def assert_measured(pid: int, cell: Path) -> None:
+    """Its loop, until rtmeter is interrupted."""
+    with attached_to(pid, cell) as front:
+        front.send_signal(signal.SIGINT)
+        done = ended(front)
+    record = store.read_cell(cell)
+    assert (done.code, record.status, record.valid) == (1, "interrupted", True), done.err
+    assert record.summary is not None and record.summary.counts["served"] > 0
 
 
 def types(record: CellRecord) -> set[str]:
@@ -104,7 +104,7 @@ def test_a_program_that_ends_or_becomes_another_leaves_what_was_until_then(
     misfits: Path, tmp_path: Path, what: str, said: str
 ) -> None:
     cell = tmp_path / "cell"
-    with alive(misfits, what) as process, attached_to(process, cell) as front:
+    with alive(misfits, what) as process, attached_to(process.pid, cell) as front:
         process.send_signal(signal.SIGUSR1)
         done = ended(front)
     record = store.read_cell(cell)
@@ -117,7 +117,7 @@ def test_a_program_that_ends_or_becomes_another_leaves_what_was_until_then(
 @pytest.mark.parametrize(("what", "doubt"), [("period", "period_changed"), ("policy", "policy_changed")])
 def test_a_change_in_mid_run_is_told(misfits: Path, tmp_path: Path, what: str, doubt: str) -> None:
     cell = tmp_path / "cell"
-    with alive(misfits, what) as process, attached_to(process, cell) as front:
+    with alive(misfits, what) as process, attached_to(process.pid, cell) as front:
         process.send_signal(signal.SIGUSR1)
         more(process, front)
         done = ended(front)
@@ -128,7 +128,7 @@ def test_a_change_in_mid_run_is_told(misfits: Path, tmp_path: Path, what: str, d
 
 def test_a_fork_is_no_part_of_the_loop(misfits: Path, tmp_path: Path) -> None:
     cell = tmp_path / "cell"
-    with alive(misfits, "forks") as process, attached_to(process, cell) as front:
+    with alive(misfits, "forks") as process, attached_to(process.pid, cell) as front:
         process.send_signal(signal.SIGUSR1)
         more(process, front)
         done = ended(front)
@@ -170,30 +170,26 @@ def test_what_is_no_program_is_refused(misfits: Path) -> None:
         assert (done.code, f"loop ({loop})" in done.err) == (1, True), done.err
 
 
-def test_the_id_that_a_process_has_in_its_container_is_looked_up(misfits: Path) -> None:
+def test_the_id_that_a_process_has_in_its_container_is_looked_up(misfits: Path, tmp_path: Path) -> None:
     inside = ("unshare", "--pid", "--fork", "--kill-child", misfits, "")
     process = subprocess.Popen([*map(str, inside)], start_new_session=True)
     try:
         children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
         child = int(until(lambda: children.read_text().strip()))
-        until(lambda: len(list(Path(f"/proc/{child}/task").iterdir())) == 2)
+        until(lambda: "loop" in names_of(child), of=process)
         status = Path(f"/proc/{child}/status").read_text()
         assert "NSpid:\t" + str(child) + "\t1\n" in status
-        done = rtmeter("attach", "--pid", child, "--thread", "loop", "--duration", "300ms", "--json")
-        assert (done.code, done.json["counts"]["served"] > 0) == (0, True)
+        assert_measured(child, tmp_path / "cell")
     finally:
         os.killpg(process.pid, signal.SIGKILL)
         process.wait(60)
 
 
-def test_another_users_program_is_measured_by_root(misfits: Path) -> None:
+def test_another_users_program_is_measured_by_root(misfits: Path, tmp_path: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         with alive(shutil.copy(misfits, folder), "", user=NOBODY) as process:
-            done = rtmeter(
-                "attach", "--pid", process.pid, "--thread", "loop", "--duration", "300ms", "--json"
-            )
-        assert (done.code, done.json["counts"]["served"] > 0) == (0, True), done.err
+            assert_measured(process.pid, tmp_path / "cell")
 
 
 def test_without_privilege_it_is_refused(misfits: Path) -> None:
@@ -207,13 +203,19 @@ def test_without_privilege_it_is_refused(misfits: Path) -> None:
 
 def test_two_attach_at_once_and_leave_nothing(misfits: Path, tmp_path: Path) -> None:
     with alive(misfits, "") as process:
-        asked = ("attach", "--pid", process.pid, "--thread", "loop", "--duration", "2s", "--json")
-        with running(*asked, "--out", tmp_path / "a") as one, running(*asked, "--out", tmp_path / "b") as two:
-            fronts = [str(front.pid) for front in (one, two)]
+        cells = tmp_path / "a", tmp_path / "b"
+        with attached_to(process.pid, cells[0]) as one, attached_to(process.pid, cells[1]) as two:
+            go_on(process.pid, two, 1000)
+            for front in (one, two):
+                front.send_signal(signal.SIGINT)
             found = [ended(one), ended(two)]
-        assert [done.code for done in found] == [0, 0], [done.err for done in found]
-        assert all(json.loads(done.out)["counts"]["served"] > 1000 for done in found)
-    assert not [name for name in left_instances() if any(pid in name for pid in fronts)]
+    assert [done.code for done in found] == [1, 1], [done.err for done in found]
+    assert all(store.read_cell(cell).summary.counts["served"] > 1000 for cell in cells)
+    assert not instances_of(one) + instances_of(two)
+
+
+def instances_of(front: subprocess.Popen[str]) -> list[str]:
+    return [name for name in left_instances() if f"-{front.pid}-" in name]
 
 
 RECORDS = """
@@ -237,11 +239,10 @@ def test_killed_it_leaves_no_instance_and_the_program_as_it_was(
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as front:
             assert front.stdout is not None
             assert front.stdout.readline() == "records\n"
-            there = any(str(front.pid) in name for name in left_instances())
-            assert there == (command[-1] == TRACEFS)
+            assert bool(instances_of(front)) == (command[-1] == TRACEFS)
             front.kill()
             front.wait(60)
-        until(lambda: not any(str(front.pid) in name for name in left_instances()))
+        until(lambda: not instances_of(front))
         assert process.poll() is None
         assert "TracerPid:\t0\n" in Path(f"/proc/{process.pid}/status").read_text()
 
@@ -280,7 +281,7 @@ def test_a_campaign_starts_the_program_under_its_conditions_and_ends_it(
         "    duration: 500ms\n"
         "    warm_up: 100ms\n"
         "    scheduling: [other, 'fifo:3']\n"
-        "    requirement: {deadline: 500ms}\n"
+        "    requirement: {deadline: 20s}\n"
     )
     done = rtmeter("run", campaign, "--out", tmp_path / "results")
     cells = [store.read_cell(file.parent) for file in (tmp_path / "results").glob("*/own/*/*/cell.json")]
@@ -299,10 +300,11 @@ def test_a_program_that_does_not_end_when_asked_is_killed_and_that_is_told(
 ) -> None:
     monkeypatch.setattr(started, "GRACE_S", 0.2)
     deaf = "for s in (2, 15): signal.signal(s, signal.SIG_IGN)"
-    script = f"import signal, time\n{deaf}\nwhile True: time.sleep(0.001)"
+    named = "ctypes.CDLL(None).prctl(15, b'deaf', 0, 0, 0)"  # PR_SET_NAME: from here on it is in its loop
+    script = f"import ctypes, signal, time\n{deaf}\n{named}\nwhile True: time.sleep(0.001)"
     asked = {"measurement": "loop", "adapter": "attached", "duration": "300ms", "warm_up": "100ms"}
     command = shlex.join([sys.executable, "-c", script])
-    cell = cell_from(settle(asked | {"command": command}), "cell", {})
+    cell = cell_from(settle(asked | {"command": command, "thread": "deaf"}), "cell", {})
     record = run_cell(cell, tmp_path / "cell", Stop(), lambda _: None)
     assert record.status == "complete", record.error
     [doubt] = [one for one in record.warnings if one.type == "command_killed"]
