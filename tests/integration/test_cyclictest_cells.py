@@ -42,9 +42,11 @@ def tools_of(front: int) -> list[str]:
 
 
 def wakeups_of(front: int) -> int:
-    """How often the threads of the cyclictest that the process started have slept so far."""
-    statuses = [status for pid in tools_of(front) for status in Path(f"/proc/{pid}/task").glob("*/status")]
-    lines = [line for status in statuses for line in status.read_text().splitlines()]
+    """How often the measuring threads of the cyclictest that the process started have slept so far; its main
+    thread sleeps before, too."""
+    tasks = [(pid, task) for pid in tools_of(front) for task in Path(f"/proc/{pid}/task").iterdir()]
+    statuses = [(task / "status").read_text() for pid, task in tasks if task.name != pid]
+    lines = [line for status in statuses for line in status.splitlines()]
     return max((int(line.split()[1]) for line in lines if line.startswith("voluntary_ctxt")), default=0)
 
 
