@@ -75,9 +75,9 @@ class Probe:
     def until_released(self, releases: int = 1) -> int:
         """Until it has told of so many measured releases, or more; how many it told of. Its first progress
         may tell of none."""
-        while (told := self.until("progress")["released"]) < releases:
+        while (told := self.until("progress"))["released"] - told["warm_up"] < releases:
             pass
-        return int(told)
+        return int(told["released"] - told["warm_up"])
 
     def stand_still(self, for_ns: int) -> None:
         """It stands still for so long, or longer: what is planted, not what is waited for."""
