@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import signal
 from pathlib import Path
 
 import pytest
@@ -32,11 +33,14 @@ def test_each_version_answers_the_others(
     tmp_path: Path, client_adapter: str, server_adapter: str, options: dict[str, str]
 ) -> None:
     config: Config = {"adapter": client_adapter, "period_ns": 2 * MS, "payload_bytes": 1_001}
+    config |= {"samples": 1_000_000}  # until it was looked at
     config |= {"options": AMONG_OTHERS["options"] | options}
     with client_and_server(tmp_path, config, {"adapter": server_adapter}) as (client, server):
         assert client.until("ready")["event"] == "ready"
+        client.until_released()
         loaded = {end: loaded_by(end.process.pid) for end in (client, server)}
-        settled(client, server)
+        client.process.send_signal(signal.SIGTERM)
+        settled(client, server, interrupted=True)
     for end, adapter in ((client, client_adapter), (server, server_adapter)):
         described = read(end.log)[0].meta["adapter"]
         assert described["name"] == adapter
