@@ -209,12 +209,13 @@ def whole_column(reader: LogReader, name: str) -> Any:
     return np.concatenate([np.empty(0, dtype=np.int64), *(columns[name] for _, columns in reader.frames())])
 
 
-def whole_rows(log: Path) -> int:
-    """How many rows of a log that is being written can be read."""
+def all_found_each_other(logs: Path, n: int) -> bool:
+    """Whether, in logs that are being written, each participant was served in one release."""
     try:
-        return len(whole_column(LogReader(log), "status"))
+        statuses = [whole_column(LogReader(logs / f"p{one}.rtlog"), "status") for one in range(n)]
     except RtmeterError:
-        return 0  # it has just been begun
+        return False  # one has just been begun, or not yet
+    return any(set(release) == {SERVED} for release in zip(*statuses, strict=False))
 
 
 def test_the_first_message_over_every_pair_is_what_a_deadline_is_for(tmp_path: Path) -> None:
@@ -242,7 +243,7 @@ def test_a_participant_that_is_killed_ends_the_run_and_what_was_measured_is_kept
     given = ("--adapter", "posix", "--samples", 500, "--participants", 3, "--out", tmp_path / "cell")
     with running(*ASKED, *given) as front:
         logs = tmp_path / "cell.partial" / "stages"
-        until(lambda: len(list(logs.glob("p?.rtlog"))) == 3 and whole_rows(logs / "p1.rtlog") > 0, of=front)
+        until(lambda: all_found_each_other(logs, 3), of=front)
         probes = probes_of(front.pid)
         victim = next(p for p in probes if "/p1/" in Path(f"/proc/{p}/cmdline").read_text())
         os.kill(victim, signal.SIGKILL)
@@ -265,7 +266,7 @@ def test_an_interruption_keeps_what_was_measured(tmp_path: Path) -> None:
     given = ("--adapter", "posix", "--samples", 500, "--others", "present", "--out", tmp_path / "cell")
     with running(*ASKED, *given) as front:
         logs = tmp_path / "cell.partial" / "stages"
-        until(lambda: len(list(logs.glob("p?.rtlog"))) == 2 and whole_rows(logs / "p1.rtlog") > 0, of=front)
+        until(lambda: all_found_each_other(logs, 2), of=front)
         stays = next(p for p in probes_of(front.pid) if "/p0/" in Path(f"/proc/{p}/cmdline").read_text())
         assert udp_sockets(stays) == 2, "of one participant: its own and the group's"
         front.send_signal(signal.SIGINT)
