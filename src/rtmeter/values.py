@@ -19,7 +19,8 @@ _NS = {"ns": 1, "us": 10**3, "µs": 10**3, "ms": 10**6, "s": 10**9, "min": 60 * 
 _BYTES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 _HERTZ = {"Hz": 1, "kHz": 10**3, "MHz": 10**6}
 _BITS_PER_S = {"bit/s": 1, "kbit/s": 10**3, "Mbit/s": 10**6, "Gbit/s": 10**9}
-_QUANTITY = re.compile(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-zµ]*(?:/s)?)\s*")
+_QUANTITY = re.compile(r"\s*(\d{1,99}(?:\.\d{1,99})?)\s*([A-Za-zµ]*(?:/s)?)\s*")
+"""No more digits than a float has room for, and than Python makes a number of."""
 _LONGEST_NS = 366 * 24 * _NS["h"]
 _LARGEST_BYTES = 2**40
 _MOST_COUNTED = 1_000_000
@@ -108,7 +109,7 @@ def parse_hertz(value: object) -> int:
 def parse_count(value: object) -> int:
     """``20`` → 20: a whole number."""
     text = str(value).strip()
-    if not text.isdecimal() or int(text) > _MOST_COUNTED:
+    if not re.fullmatch(r"\d{1,99}", text) or int(text) > _MOST_COUNTED:
         raise ValueError(f"is no whole number up to {_MOST_COUNTED:,}", "write e.g. 2..50, or 2,10,50")
     return int(text)
 
@@ -294,7 +295,7 @@ def parse_scheduling(value: object) -> Scheduling:
     if policy in ("fifo", "rr"):
         if not rest:
             raise ValueError("lacks a priority", f"write {policy}:80 (priorities 1 to 99)")
-        if not rest.isascii() or not rest.isdigit() or not 1 <= int(rest) <= 99:
+        if not re.fullmatch(r"[0-9]{1,99}", rest) or not 1 <= int(rest) <= 99:
             raise ValueError(
                 f"has a priority {rest!r} that is not a number from 1 to 99", f"write {policy}:80"
             )

@@ -171,6 +171,8 @@ def test_a_campaign_is_told_which_cells_can_never_pass(capsys: Captured) -> None
     assert long["most_effect"] == pytest.approx(20_000 / (2 * 2995), abs=0.01)
     assert re.search(r"long +20,000 +2 x 10,000 +yes", said)
     assert plan("c.yaml --only id==long-r1", capsys)[0] == exit_codes.PASS
+    for none in ("x", "9" * 5000):
+        assert f"repeat = '{none}': is no whole number" in plan(f"c.yaml --only repeat=={none}", capsys)[1]
     assert plan("c.yaml --only id==long-r1 --scale 0.1", capsys)[0] == exit_codes.INCONCLUSIVE
 
 
@@ -198,6 +200,14 @@ def test_the_cells_of_a_campaign_are_matched_with_those_of_a_run_like_it(capsys:
         (f"{REQUIRED} --extremal-index 0", "--extremal-index = 0.0: is no extremal index"),
         (f"{REQUIRED} --extremal-index 0.5 --like x", "contradicts --extremal-index"),
         (f"{REQUIRED} --like none", "path = 'none': is not there"),
+        (f"{REQUIRED} --extremal-index 1e-310", "from 1e-06 to 1"),
+        (
+            f"{REQUIRED} --miss-ratio 1e-310",
+            "--miss-ratio = '1e-310': should be greater than or equal to 0.0",
+        ),
+        (f"{REQUIRED} --confidence 0.9999999999999999", "should be less than or equal to 0.9999999999;"),
+        (f"{REQUIRED} --period {'9' * 5000}ms", "is not a number with a unit; write it with its unit"),
+        (f"{REQUIRED} --miss-ratio {'9' * 400}%", "is no share; write it like 0.95 or 95%"),
         ("none.yaml", "campaign = 'none.yaml': cannot be read"),
         ("none.yaml --deadline 1ms", "--deadline = '1ms': contradicts CAMPAIGN"),
     ],
@@ -205,6 +215,13 @@ def test_the_cells_of_a_campaign_are_matched_with_those_of_a_run_like_it(capsys:
 def test_wrong_options_are_refused(line: str, message: str, capsys: Captured) -> None:
     code, said = plan(line, capsys)
     assert code == exit_codes.ERROR and message in said
+
+
+def test_the_smallest_ratio_of_the_longest_clusters_has_a_plan(capsys: Captured) -> None:
+    line = "--deadline 1ms --miss-ratio 1e-15 --extremal-index 1e-6 --period 1ms"
+    rows = as_json(line, capsys)["plans"]
+    assert len(rows) == 6 and all(math.isfinite(row["hours"]) for row in rows)
+    assert rows[0]["releases"] == pytest.approx(math.log(20) * 1e15 * 1_999_999, rel=1e-6)
 
 
 FACTORS = """

@@ -101,6 +101,8 @@ def test_a_rate_is_a_period() -> None:
         ("rate", "10..10k", "unknown unit 'k'"),
         ("rate", "0..10", "is not from 1 Hz"),
         ("payload", "16B..1KiB/1", "says no number of values"),
+        ("payload", f"16B..1KiB/{'9' * 5000}", "says no number of values"),
+        ("subscribers", f"1..{'9' * 5000}", "is no whole number up to 1,000,000"),
         ("payload", "16B..", "is not a number"),
     ],
 )

@@ -45,6 +45,7 @@ def test_durations_are_exact(text: object, ns: int) -> None:
         (True, "neither"),
         (None, "neither"),
         ("10000h", "longer than a year"),
+        ("9" * 5000 + "ns", "not a number"),
     ],
 )
 def test_what_is_no_duration_says_why_and_how_to_write_one(text: object, why: str) -> None:
@@ -119,12 +120,14 @@ def test_scheduling(text: str, probe: dict[str, object]) -> None:
     "text",
     [
         *("fifo", "fifo:", "fifo:0", "fifo:100", "fifo:-1", "fifo:٣", "rr:x", "other:1", "batch", ""),
+        "fifo:" + "9" * 5000,
         *("deadline:1ms/2ms", "deadline:2ms/1ms/1ms", "deadline:1ms", "deadline:", "deadline:0s/1ms/1ms"),
     ],
 )
 def test_what_is_no_scheduling(text: str) -> None:
-    with pytest.raises(ValueError):
+    with pytest.raises(ValueError) as caught:
         values.parse_scheduling(text)
+    assert len(caught.value.args) == 2
 
 
 def test_slugs_are_file_names() -> None:

@@ -13,8 +13,9 @@ from pydantic import TypeAdapter, ValidationError
 from rtmeter.campaign.condition_options import GROUPS
 from rtmeter.campaign.options import KNOWN, CellOptions
 from rtmeter.campaign.wrong import as_rtmeter_error, unknown_key
+from rtmeter.errors import RtmeterError
 from rtmeter.model import LOCAL, TARGET, Cell
-from rtmeter.values import slug
+from rtmeter.values import parse_count, slug
 
 REQUIREMENT = ("deadline", "miss_ratio", "confidence", "criticality", "horizon")
 """The options that `requirement` in a campaign groups."""
@@ -125,8 +126,11 @@ def parse_fact(name: str, text: str) -> Any:
     """A value in an ``only`` expression, of the kind of the fact of that name. Raises RtmeterError."""
     if name.startswith("options.") or name in ("id", "block", "variant", "rig"):
         return text
-    if name == "repeat" and text.isdecimal():
-        return int(text)
+    if name == "repeat":
+        try:
+            return parse_count(text)
+        except ValueError as error:
+            raise RtmeterError(error.args[0], field=name, value=text, remedy="write it like 1") from None
     if name not in KNOWN or name == "options":
         raise unknown_key("only", name, [*KNOWN, *_LABELS])
     try:

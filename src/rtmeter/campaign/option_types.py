@@ -111,6 +111,18 @@ OptionText = Annotated[
     WithJsonSchema({"type": ["string", "number", "boolean"]}, mode="validation"),
 ]
 
+MISS_RATIO = Field(
+    description="Share of releases allowed to miss the deadline (default: none).",
+    examples=["1e-6"],
+    ge=1e-15,
+    lt=1,
+    exclude=True,
+)
+"""As many releases as can be counted, without a miss, show none below 2.4e-15, at any confidence."""
+CONFIDENCE = Field(
+    description="Confidence of the verdict's bounds.", examples=["95%"], ge=0.5, le=1 - 1e-10, exclude=True
+)
+"""Up to what is told apart from certainty."""
 Horizon = Annotated[
     float,
     Field(

@@ -18,9 +18,11 @@ from rtmeter.campaign.condition_options import GROUPS, HOSTS, ON, Hosts, On, Sys
 from rtmeter.campaign.explain_option import EXPLAIN, ExplainOption
 from rtmeter.campaign.loop_options import COMMAND, JUDGE, LOOP, PID, THREAD, UNTOLD_PERIOD_NS, attached
 from rtmeter.campaign.option_types import (
+    CONFIDENCE,
     CONNECT_TIMEOUT,
     INTERFACE,
     KERNEL_STAMPS,
+    MISS_RATIO,
     MONITOR,
     OTHERS,
     PARTICIPANTS,
@@ -175,22 +177,8 @@ class CellOptions(BaseModel):
         bool,
         Field(description="Stop the kernel's trace and end the run at the first late release (breaktrace)."),
     ] = False
-    miss_ratio: Annotated[
-        Ratio | None,
-        Field(
-            description="Share of releases allowed to miss the deadline (default: none).",
-            examples=["1e-6"],
-            gt=0,
-            lt=1,
-            exclude=True,
-        ),
-    ] = None
-    confidence: Annotated[
-        Ratio,
-        Field(
-            description="Confidence of the verdict's bounds.", examples=["95%"], ge=0.5, lt=1, exclude=True
-        ),
-    ] = 0.95
+    miss_ratio: Annotated[Ratio | None, MISS_RATIO] = None
+    confidence: Annotated[Ratio, CONFIDENCE] = 0.95
     criticality: Annotated[
         Criticality,
         Field(

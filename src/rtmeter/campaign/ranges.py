@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 
 from rtmeter.campaign.beside_options import BESIDE
@@ -59,7 +60,7 @@ def values_of(name: str, text: str) -> list[int]:
     span, slash, count = text.partition("/")
     low, high = ends(name, span)
     if slash:
-        if not count.strip().isdecimal() or not 2 <= int(count) <= _MOST_VALUES:
+        if not re.fullmatch(r"\s*\d{1,9}\s*", count) or not 2 <= int(count) <= _MOST_VALUES:
             raise _refused(name, text, "says no number of values", "write e.g. 16B..8MiB/5, with 2 or more")
         if low == 0:
             raise _refused(name, text, "has no equal ratios from 0 on", "begin at 1, or leave /N out")

@@ -13,13 +13,16 @@ from rtmeter.results.data import counted_of
 from rtmeter.statistics.judged import JudgedRun, judged_run
 from rtmeter.values import without_repeat
 
+_SMALLEST_INDEX = 1e-6
+"""Clusters of a million on average: no plan is made for longer ones."""
+
 
 class Assume:
     """The dependence to assume, from the options; runs are looked at once."""
 
     def __init__(self, extremal_index: float | None, like: Path | None) -> None:
-        if extremal_index is not None and not 0 < extremal_index <= 1:
-            remedy = "give a number above 0 and at most 1; 1: the latest releases come singly"
+        if extremal_index is not None and not _SMALLEST_INDEX <= extremal_index <= 1:
+            remedy = f"give a number from {_SMALLEST_INDEX:g} to 1; 1: the latest releases come singly"
             raise RtmeterError(
                 "is no extremal index", field="--extremal-index", value=extremal_index, remedy=remedy
             )
