@@ -42,3 +42,20 @@ def test_watching_ends_with_the_run_that_is_interrupted(tmp_path: Path) -> None:
     [about] = results.rglob(store.RUN)
     assert run_json(about.parent)["ended"] is not None
     assert not list(results.rglob("now.json"))
+
+
+def test_a_chain_is_watched_by_what_reaches_its_end(tmp_path: Path) -> None:
+    graph, cell, metrics = tmp_path / "graph.yaml", tmp_path / "cell", tmp_path / "watched.prom"
+    graph.write_text("stages:\n  a: {period: 5ms}\n  b: {inputs: a}\n")
+    asked = ("--adapter", "posix", "--graph", graph, "--duration", "10min", "--warm-up", "0s", "--out", cell)
+    with running("measure", "chain", *asked, "--keep-log") as run:
+        until(lambda: (tmp_path / "cell.partial" / "stages" / "b.rtlog").exists(), of=run)
+        with running("watch", cell, "--every", "100ms", "--metrics", metrics) as watch:
+            wanted = 'rtmeter_quantity_max_seconds{cell="cell",quantity="reaction"}'
+            until(lambda: metrics.exists() and wanted in metrics.read_text(), of=watch)
+            run.send_signal(signal.SIGINT)
+            ended(run)
+            done = ended(watch)
+    assert (done.code, done.err) == (0, "")
+    assert any(line.startswith("[1/1] cell: ") and ", max " in line for line in done.out.splitlines())
+    assert sorted(file.name for file in (cell / "stages").iterdir()) == ["a.rtlog", "b.rtlog"]

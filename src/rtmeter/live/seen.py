@@ -12,6 +12,7 @@ import numpy as np
 from rtmeter.conditions import drops
 from rtmeter.conditions.monitor import NOW
 from rtmeter.conditions.throttling import QUOTA, THERMAL
+from rtmeter.live.team import ChainFollower, DiscoveryFollower, team_of
 from rtmeter.model import LOST, SERVED, SKIPPED, WARM_UP_FLAG
 from rtmeter.results import store
 from rtmeter.samples.follow import Follower, SegmentsFollower
@@ -69,7 +70,7 @@ class RunningCell:
     """Follows the cell that is being measured in ``folder``."""
 
     folder: Path
-    _log: Follower | SegmentsFollower = field(init=False)
+    _log: Follower | SegmentsFollower | ChainFollower | DiscoveryFollower = field(init=False)
     _quantity: Quantity | None = None
     _meta: dict[str, Any] = field(default_factory=dict)
     _counts: Ints = field(default_factory=lambda: np.zeros(bins.BINS, dtype=np.int64))
@@ -85,6 +86,8 @@ class RunningCell:
 
     def look(self) -> CellSeen | None:
         """Everything so far; None before the probe has begun its log."""
+        if not self._log.header and (team := team_of(self.folder)) is not None:
+            self._log = team
         for rows in self._log.new():
             self._take(rows)
         if not self._log.header:

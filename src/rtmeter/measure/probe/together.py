@@ -4,6 +4,7 @@ end by themselves when the others have."""
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import secrets
 import selectors
@@ -32,6 +33,9 @@ from rtmeter.results.store import STAGES, STDERR
 
 _START_S, _SILENCE_S, _STALL_S, _MORE_S, _GRACE_S, _SLOWEST = 60, 60, 60, 60, 20, 10
 _LEAD_NS, _LEAD_THERE_NS = 200_000_000, 1_000_000_000  # until the first release: time to tell every process
+TEAM = "team.json"
+"""Beside the logs while they are written: the cell's config, and the names of its processes."""
+
 _REMEDY = "see what it printed in the cell's probe.stderr"
 
 
@@ -106,6 +110,8 @@ class _Run:
         """Raises RtmeterError for what fails."""
         session = f"rtm{os.getpid():x}{secrets.token_hex(3)}"
         (self._folder / STAGES).mkdir()
+        team = {"config": self._cell.config, "members": [member.name for member in self._members]}
+        (self._folder / STAGES / TEAM).write_text(json.dumps(team), encoding="utf-8")
         for member in self._members:
             own = self._folder / STAGES / member.name
             own.mkdir()
@@ -212,6 +218,7 @@ class _Run:
 
     def close(self) -> None:
         """Leaves nothing running; what they printed is then in one file."""
+        (self._folder / STAGES / TEAM).unlink(missing_ok=True)
         for _, one in self._running:
             one.kill()
         for member, one in self._running:
