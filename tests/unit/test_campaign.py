@@ -302,12 +302,38 @@ def test_defaults_of_the_server_s_host_mean_nothing_on_one_host(tmp_path: Path) 
     assert list(idle.conditions["server"]) == ["settings"] and wakeup.conditions == {}
 
 
+NAMED_HOSTS = """\
+defaults: {measurement: roundtrip, adapter: posix, samples: 5%s}
+cells:
+  - {name: plain}
+  - {name: here, hosts: {component: local}, server_load: null}
+  - {name: there, hosts: {component: "ssh://a@b"}}
+  - {name: both, hosts: {component: [local, "ssh://a@b"]}}
+  - {name: whole, hosts: [{component: local}, {component: "ssh://a@b"}]}
+  - {name: varied, variants: {near: {}, far: {hosts: {component: "ssh://a@b"}}}}
+  - {name: woken, measurement: wakeup}
+"""
+
+
+@pytest.mark.parametrize("default", ["", ', hosts: {component: "ssh://c@d"}, server_load: idle'])
+def test_a_host_on_the_command_line_takes_the_place_of_every_one(tmp_path: Path, default: str) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text(NAMED_HOSTS % default)
+    cells = {cell.id: cell for cell in read_campaign(path, host="ssh://robot@arm").cells}
+    assert not cells.pop("woken").hosts
+    names = {"plain", "here", "there", "both", "whole", "varied-near", "varied-far"}
+    assert cells.keys() == names, "of a list of hosts one is left"
+    assert {cell.hosts["component"] for cell in cells.values()} == {"ssh://robot@arm"}
+    named = [cell.hosts.get("component") for cell in read_campaign(path).cells]
+    assert set(named) >= {"local", "ssh://a@b"}, "without one the file is heeded"
+
+
 def test_a_host_on_the_command_line_must_be_one(tmp_path: Path) -> None:
     path = tmp_path / "c.yaml"
     path.write_text(TWO_HOSTS)
     with pytest.raises(RtmeterError) as caught:
         read_campaign(path, host="robot arm")
-    assert caught.value.field == "hosts.component"
+    assert (caught.value.field, caught.value.where) == ("--host component", None)
 
 
 @pytest.mark.parametrize(

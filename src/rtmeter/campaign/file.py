@@ -39,8 +39,8 @@ def read_campaign(
 ) -> Campaign:
     """All cells of the file, or those that ``only`` chooses.
 
-    ``scale`` multiplies the measured releases of every cell; ``host``: that of the servers of round trips,
-    where the file names none; ``rigs``: the machines that each cell is measured on. Raises RtmeterError
+    ``scale`` multiplies the measured releases of every cell; ``host``: that of the servers of all round
+    trips, whatever the file names; ``rigs``: the machines that each cell is measured on. Raises RtmeterError
     naming file, line, field, value and remedy.
     """
     if not (math.isfinite(scale) and scale > 0):
@@ -126,8 +126,7 @@ class _Reader:
             with self._placing():
                 self._published = Published.from_given(published)
         self._defaults = self._given(("defaults",), top.get("defaults") or {})
-        if host is not None:
-            self._defaults["hosts.component"] = host
+        self._said = {} if host is None else {"hosts.component": host}  # on the command line
         blocks = top.get("cells")
         if not isinstance(blocks, list) or not blocks:
             raise self._error(("cells",), blocks, "is no list of blocks", "see spec/campaign.md")
@@ -194,7 +193,7 @@ class _Reader:
     ) -> Iterator[tuple[str | None, matrix.Choice, Rig | None]]:
         for variant, given in self._variants(at, block):
             for rig in self._rigs or (None,):
-                changes = {} if rig is None else rig.set
+                changes = self._said if rig is None else self._said | rig.set
                 ours = {k: v for k, v in matrix.overriding(given, changes).items() if k not in changes}
                 defaults = matrix.overriding(self._defaults, changes)
                 yield from ((variant, choice, rig) for choice in matrix.choices(ours, defaults))
@@ -260,6 +259,9 @@ class _Reader:
         except RtmeterError as error:
             if rig is not None and (theirs := _of_rig(error, rig)):
                 error.field = f"rigs.{rig.name}.set.{theirs}"
+                raise
+            if error.field in self._said:
+                error.field = "--host component"
                 raise
             around: tuple[KeyPath, ...] = ((*at, "variants", str(variant)), at, ("defaults",))
             error.where = self.doc.where(*self._place(error.field or "", *around) or at)
