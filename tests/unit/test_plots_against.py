@@ -13,9 +13,14 @@ import pytest
 import vl_convert
 
 from rtmeter.errors import RtmeterError
+from rtmeter.judge.cell import judged
 from rtmeter.model import Requirement
 from rtmeter.plots.plots import PlotOptions, draw
+from rtmeter.results import store
 from rtmeter.results.overview import cell_entries
+from rtmeter.results.record import text_of
+from rtmeter.statistics.counted_data import Histogram
+from stored import write_counted
 from synthetic import Made, write_failed_cell
 from vega_lite import check_vega_lite
 from wakeups import MS, write_wakeups
@@ -131,3 +136,29 @@ def test_every_tick_of_the_misses_has_its_label(tmp_path: Path, late: tuple[int,
     assert len(ticks) > 2
     labels = re.findall(r"<text[^>]*>(0(?:\.0*1)?|1|1e-\d+|[\d.]+%)</text>", svg)
     assert len(labels) == len(ticks), "one without a label says nothing"
+
+
+def test_misses_known_only_between_bounds_are_drawn_between_these(tmp_path: Path) -> None:
+    """Of the bin that the deadline cuts nothing says how many of its values are beyond it."""
+    asked = Requirement(10_500, 0.5)
+    for rate, last in {100: (97, 10, 22), 1000: (97,)}.items():
+        counts = np.array([97] * 9 + [*last])
+        histogram = Histogram(1000 * np.arange(len(counts)), 1000, counts)
+        folder = write_counted(tmp_path / f"{rate}", histogram)
+        axes = {"rate": rate}
+        record = store.read_cell(folder).changed(id=folder.name, axes=axes, requirement=asked)
+        (folder / store.CELL).write_text(text_of(judged(record, folder, asked)), encoding="utf-8")
+    spec = spec_of(tmp_path)
+    drawn = {row["at"]: row for row in rows(spec, "misses")}
+    assert (drawn[100]["least"], drawn[100]["missed"]) == (22 / 1002, 32 / 1002)
+    assert (drawn[100]["share"], drawn[1000]["share"]) == ("2.2 % to 3.19 %", "0 %")
+    assert drawn[1000]["least"] == drawn[1000]["missed"] == 0
+    said = json.dumps(spec)
+    assert "known only between bounds: at 1 of 2" in said
+    assert '"y2": {"field": "least"}' in said
+
+
+def test_misses_that_are_known_have_no_bounds(folder: Path) -> None:
+    spec = spec_of(folder)
+    assert all(row["least"] == row["missed"] for row in rows(spec, "misses"))
+    assert "between bounds" not in json.dumps(spec) and "y2" not in json.dumps(spec)

@@ -100,7 +100,7 @@ def _point(cell: CellEntry, record: CellRecord, over: str) -> Point:
         factors.name_of(record, over),
         known,
         record.deadline_ns,
-        cell.missed,
+        cell.missed_between,
         required.miss_ratio if required else None,
         fails=cell.outcome in ("fail", "error"),
     )

@@ -14,14 +14,15 @@ from rtmeter.results import words
 @dataclass(frozen=True, slots=True)
 class Point:
     """At one value of a factor, also in words: quantiles (by name, ns; None: lost or not known), the
-    deadline, the share that missed (None: nothing was judged), the share allowed, and whether it fails, or
-    could not be measured. Points come in the order in which the factor asks for more."""
+    deadline, the least and the most share that may have missed (None: nothing was judged), the share
+    allowed, and whether it fails, or could not be measured. Points come in the order in which the factor
+    asks for more."""
 
     at: float | str
     name: str
     quantiles_ns: Mapping[str, float | None]
     deadline_ns: int | None
-    missed: float | None
+    missed: tuple[float, float] | None
     allowed: float | None
     fails: bool
 
@@ -98,17 +99,21 @@ def _typical_us(point: Point) -> float:
 
 
 def misses(points: Sequence[Point], factor: str, height: int, panels: Panels) -> Spec:
-    """The share that missed against the factor, and the share that is allowed; ``panels`` as above."""
-    judged = [point for point in points if point.missed is not None]
+    """The share that missed against the factor, and the share that is allowed; ``panels`` as above. Where no
+    single values are known, a rule from the least that may have missed to the most, through which the line
+    goes."""
+    judged = [(point, *point.missed) for point in points if point.missed is not None]
     columns: Dataset = {
-        "at": [point.at for point in judged],
-        "missed": [point.missed for point in judged],
-        "name": [point.name for point in judged],
+        "at": [point.at for point, _, _ in judged],
+        "missed": [most for _, _, most in judged],
+        "least": [least for _, least, _ in judged],
+        "share": [words.between(least, most) for _, least, most in judged],
+        "name": [point.name for point, _, _ in judged],
     }
     x = _axis(panels, factor)
-    allowed = {point.allowed for point in judged if point.allowed is not None}
+    allowed = {point.allowed for point, _, _ in judged if point.allowed is not None}
     every = [point for one in panels for point in one]
-    seen = [share for point in every for share in (point.missed, point.allowed) if share]
+    seen = [share for point in every for share in (*(point.missed or ()), point.allowed) if share]
     y: Spec = {"field": "missed", "type": "quantitative", "title": "share missed"}
     least, most = min(seen, default=1e-3), 1.3 * max(seen, default=1e-3)
     y["scale"] = {"type": "symlog", "constant": least / 2, "domain": [0, most]}
@@ -122,6 +127,17 @@ def misses(points: Sequence[Point], factor: str, height: int, panels: Panels) ->
         {"mark": {"type": "line", "strokeWidth": 1.6, "color": LINE_COLOURS[0]}, "encoding": both},
         {"mark": {"type": "point", "filled": True, "size": 45, "color": LINE_COLOURS[0]}, "encoding": both},
     ]
+    if untold := sum(least < most for _, least, most in judged):
+        apart: Spec = {"transform": [{"filter": "datum.least < datum.missed"}]}
+        rule = {"type": "rule", "color": LINE_COLOURS[0], "strokeWidth": 1.6}
+        tick = {"type": "tick", "orient": "horizontal", "color": LINE_COLOURS[0], "size": 12, "opacity": 1}
+        layers += [
+            apart | {"mark": rule, "encoding": both | {"y2": {"field": "least"}}},
+            apart | {"mark": tick, "encoding": {"x": x, "y": y | {"field": "least"}}},
+            grammar.corner(
+                f"known only between bounds: at {untold:,} of {len(judged):,}", right=False, line=1
+            ),
+        ]
     if len(allowed) == 1:
         where, colour = {"datum": next(iter(allowed))}, "var(--deadline)"
         rule = {"type": "rule", "color": colour, "strokeDash": [6, 4], "strokeWidth": 1.5}
@@ -135,7 +151,7 @@ def misses(points: Sequence[Point], factor: str, height: int, panels: Panels) ->
             "dy": -3,
         }
         layers += [grammar.once(rule, y=where), grammar.once(label, y=where, x={"value": "width"})]
-    shown = [("name", factor), ("missed", "share missed")]
+    shown = [("name", factor), ("share", "share missed")]
     hover = grammar.hover({"type": "point", "filled": True, "size": 200}, both, shown)
     return grammar.frame({"misses": columns}, height, [*layers, *_first_that_fails(points, x), hover])
 

@@ -66,6 +66,16 @@ class CellEntry:
         return verdict.misses / verdict.n if verdict and verdict.n else None
 
     @property
+    def missed_between(self) -> tuple[float, float] | None:
+        """The least and the most share that may have missed, which differ where no single values are known;
+        None where nothing was judged."""
+        verdict = self.record.verdict if self.record else None
+        if verdict is None or not verdict.n:
+            return None
+        least, most = verdict.misses_between or (verdict.misses, verdict.misses)
+        return least / verdict.n, most / verdict.n
+
+    @property
     def badness(self) -> tuple[int, float, float]:
         """Sorts cells: the worst verdict first, then the most misses, then the nearest to its deadline."""
         return WORST_FIRST.index(self.outcome), -(self.missed or 0.0), -self.share_of_deadline

@@ -206,8 +206,14 @@ def share(part: float) -> str:
 
 def missed_share(verdict: Verdict) -> str:
     """The share that missed; of data without single values between which: ``0.01 % to 0.12 %``."""
-    least, most = (share(ends / verdict.n) for ends in verdict.misses_between or (verdict.misses,) * 2)
-    return most if least == most else f"{least} to {most}"
+    least, most = verdict.misses_between or (verdict.misses,) * 2
+    return between(least / verdict.n, most / verdict.n)
+
+
+def between(least: float, most: float) -> str:
+    """A share of which the least and the most are known: ``0.01 % to 0.12 %``."""
+    ends = share(least), share(most)
+    return ends[1] if ends[0] == ends[1] else " to ".join(ends)
 
 
 TELLING = 0.01
