@@ -130,7 +130,11 @@ def test_what_cannot_be_is_refused_by_name(tmp_path: Path, asked: Config, field:
     "asked",
     [
         {"measurement": "discovery", "discovery": {"participants": 2, "participant": 0}},
-        {"measurement": "chain", "chain": {"stages": [{"name": "a", "period_ns": MS, "samples": 1}]}},
+        {
+            "measurement": "chain",
+            "role": "client",
+            "chain": {"stages": [{"name": "a", "period_ns": MS, "samples": 1}]},
+        },
     ],
 )
 def test_without_a_server_no_router_can_be_in_its_process(tmp_path: Path, asked: Config) -> None:
