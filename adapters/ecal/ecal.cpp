@@ -107,10 +107,12 @@ class Ecal final : public rtmeter::Adapter {
         std::to_string(v.major) + "." + std::to_string(v.minor) + "." + std::to_string(v.patch);
     sink.put("name", "ecal").put("version", "1");
     sink.put("middleware", "Eclipse eCAL").put("middleware_version", version);
-    for (const char* what : {"wakeup", "roundtrip", "cycle", "discovery"}) sink.put("measures", what);
+    for (const char* what : {"wakeup", "roundtrip", "cycle", "chain", "discovery"})
+      sink.put("measures", what);
     sink.put("server", "same_host").put("drives.cycle", "sleep_then_spin_some");
     sink.put("receives.roundtrip", "listener").put("receives.cycle", "listener");
-    sink.put("receives.discovery", "spin_once").put("matches", "publisher").put("matches", "subscriber");
+    for (const char* what : {"receives.chain", "receives.discovery"}) sink.put(what, "spin_once");
+    sink.put("matches", "publisher").put("matches", "subscriber");
     for (const char* who : {"subscribers", "publishers", "background_nodes"}) sink.put("beside", who);
     sink.put("second_topic", "same_node");
     sink.put("brings", "rtmeter-probe-*: register, receive and call back; eCAL names none of its threads");
@@ -197,7 +199,7 @@ class Ecal final : public rtmeter::Adapter {
   }
 
   int spin(std::int64_t timeout_ns) override { return wait(timeout_ns); }
-  // Until interrupt(), the timeout or, of a discovery, a message.
+  // Until interrupt(), the timeout or, of a chain or discovery, a message.
   int wait(std::int64_t timeout_ns) override {
     std::unique_lock<std::mutex> lock(mutex_);
     const auto woken = [this] { return interrupted_ || !queue_.empty(); };
@@ -322,7 +324,7 @@ class Ecal final : public rtmeter::Adapter {
     const rtm_message m = unframed(data.buffer, data.buffer_size);
     if (run_.measurement == RTM_CYCLE && m.sequence == RTM_SEQUENCE_HELLO) {
       subscriber.greeted.store(true);
-    } else if (run_.measurement == RTM_DISCOVERY) {
+    } else if (run_.measurement == RTM_CHAIN || run_.measurement == RTM_DISCOVERY) {
       const auto* bytes = static_cast<const std::uint8_t*>(data.buffer);
       {
         const std::lock_guard<std::mutex> lock(mutex_);

@@ -180,7 +180,7 @@ judge: camera > right > fused > control > motor
 """
 
 
-FEW = ("posix", "cyclonedds", "fastdds", "lcm", "rcl", "ros1")
+FEW = ("posix", "cyclonedds", "ecal", "fastdds", "lcm", "rcl", "ros1")
 OTHERS = [pytest.param(x, marks=pytest.mark.full_only("over others")) for x in ("dustdds", "rclpy", "zenoh")]
 
 
