@@ -37,6 +37,9 @@ struct Caught {
     }
     return others;
   }
+  bool saw_all(const char* side, const Calls& needed) const {
+    return std::all_of(needed.begin(), needed.end(), [&](long number) { return calls(side, number) > 0; });
+  }
   std::int64_t faults() const {
     const Json* usage = end.find("usage");
     return usage->find("minor_faults")->as_int() + usage->find("major_faults")->as_int();
@@ -101,6 +104,23 @@ void expect_clean(const Caught& caught, int threads, const Calls& core, const Ca
       << caught.text();
 }
 
+// A stall may pass over a whole run of a quarter of a second, in which nothing is waited for or sent then: a
+// longer one.
+constexpr std::int64_t kPeriodsNs[] = {1'000'000, 4'000'000, 16'000'000, 64'000'000};
+
+// Of a run of that kind in which so many threads, and these calls of each side, were seen.
+Caught expect_clean_run(Json config, int threads, const Calls& core, const Calls& adapter) {
+  Caught caught;
+  for (const std::int64_t period_ns : kPeriodsNs) {
+    config["period_ns"] = period_ns;
+    caught = run(config);
+    const bool both = caught.traps.find("threads")->as_int() == threads;
+    if (both && caught.saw_all("core", core) && caught.saw_all("adapter", adapter)) break;
+  }
+  expect_clean(caught, threads, core, adapter);
+  return caught;
+}
+
 constexpr std::chrono::milliseconds kLossTimeout{500};
 
 // One call received each message. Others came only with time: a receive ends without a message after 50 ms,
@@ -130,8 +150,8 @@ class MeasuredPath : public testing::Test {
 
 TEST_F(MeasuredPath, Wakeup) {
   for (const char* overrun : {"catch_up", "skip"}) {
-    const Caught caught = run(config_of("wakeup", {{"overrun", overrun}}));
-    expect_clean(caught, 1, {SYS_clock_nanosleep}, {});
+    const Caught caught =
+        expect_clean_run(config_of("wakeup", {{"overrun", overrun}}), 1, {SYS_clock_nanosleep}, {});
     EXPECT_LE(caught.calls("core", SYS_clock_nanosleep), kSamples) << "one sleep a release";
   }
 }
@@ -165,9 +185,8 @@ TEST_F(Timer, Periodic) {
   };
   for (const TimerCase& c : cases) {
     SCOPED_TRACE(std::string(c.timer) + ", " + c.drive);
-    expect_clean(
-        run(config_of("timer",
-                      {{"mode", "periodic"}, {"drive", c.drive}, {"options", option("timer", c.timer)}})),
+    expect_clean_run(
+        config_of("timer", {{"mode", "periodic"}, {"drive", c.drive}, {"options", option("timer", c.timer)}}),
         1, c.core, c.adapter);
   }
 }
@@ -236,9 +255,7 @@ TEST_F(MeasuredPath, Roundtrip) {
   for (const RoundtripCase& c : cases) {
     SCOPED_TRACE(std::string(c.transport) + ", " + c.receive + ", " + c.in_flight);
     Exchanged ran;
-    // A stall may pass over a whole run of a quarter of a second, in which nothing is sent then: a longer
-    // one.
-    for (std::int64_t period_ns = 1'000'000; period_ns <= 64'000'000; period_ns *= 4) {
+    for (const std::int64_t period_ns : kPeriodsNs) {
       ASSERT_NO_FATAL_FAILURE(exchange(c, period_ns, ran));
       if (!ran.client.warned("mostly_lost")) break;
     }
@@ -260,10 +277,10 @@ TEST_F(MeasuredPath, Cycle) {
     return config_of("cycle",
                      {{"loss_timeout_ns", 500'000'000}, {"drive", drive}, {"components", components}});
   };
-  expect_clean(run(config("sleep_then_spin_some", "one_thread")), 1, {SYS_clock_nanosleep}, {});
-  expect_clean(run(config("sleep_then_spin_some", "two_threads")), 2, {SYS_clock_nanosleep}, {SYS_futex});
-  expect_clean(run(config("spin", "one_thread")), 1, {}, {SYS_futex});
-  expect_clean(run(config("spin", "two_threads")), 2, {}, {SYS_futex});
+  expect_clean_run(config("sleep_then_spin_some", "one_thread"), 1, {SYS_clock_nanosleep}, {});
+  expect_clean_run(config("sleep_then_spin_some", "two_threads"), 2, {SYS_clock_nanosleep}, {SYS_futex});
+  expect_clean_run(config("spin", "one_thread"), 1, {}, {SYS_futex});
+  expect_clean_run(config("spin", "two_threads"), 2, {}, {SYS_futex});
 }
 
 // The control: what is planted in a callback is caught, and told apart from what the adapter does.
