@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from two_hosts import DEVICE, NEAR_ADDRESS, Hosts
+from two_hosts import DEVICE, NEAR_ADDRESS, Hosts, name_of
 
 from front import ended, rtmeter, running
 from rtmeter.conditions.iperf import Flow, is_own
@@ -93,7 +93,7 @@ def test_it_ends_with_the_front_and_with_the_link(hosts: Hosts, tmp_path: Path, 
 
 def near_programs(hosts: Hosts) -> list[str]:
     pids = subprocess.run(["ip", "netns", "pids", hosts.near], check=True, capture_output=True, text=True)
-    return [Path(f"/proc/{pid}/comm").read_text().strip() for pid in pids.stdout.split()]
+    return [name_of(int(pid)) for pid in pids.stdout.split()]
 
 
 def test_where_nobody_listens_it_is_said_what_to_start(hosts: Hosts, tmp_path: Path) -> None:

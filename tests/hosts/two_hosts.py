@@ -35,7 +35,7 @@ def _run(*command: object) -> str:
     return subprocess.run(list(map(str, command)), check=True, capture_output=True, text=True).stdout
 
 
-def _name(pid: int) -> str:
+def name_of(pid: int) -> str:
     try:
         return Path(f"/proc/{pid}/comm").read_text().strip()
     except OSError:  # it has ended
@@ -96,7 +96,7 @@ class Hosts:
 
     def programs(self) -> list[str]:
         """The names of what logins run on the second host."""
-        return [name for pid in self.sessions() if (name := _name(pid))]
+        return [name for pid in self.sessions() if (name := name_of(pid))]
 
     def logs(self) -> set[Path]:
         """Of the probes there; of cells that were killed they stay."""
@@ -113,7 +113,7 @@ class Hosts:
     def kill(self, program: str) -> None:
         """Kills all of that name that logins run on the second host."""
         for pid in self.sessions():
-            if _name(pid) == program:
+            if name_of(pid) == program:
                 os.kill(pid, 9)
 
     def qdiscs(self) -> list[str]:
