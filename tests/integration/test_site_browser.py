@@ -7,6 +7,7 @@ from urllib.parse import unquote
 
 import pytest
 from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import expect
 from test_report_browser import HOSTILE, PHONE, Open, browser, opened  # noqa: F401 (fixtures)
 
 from rtmeter.report import site
@@ -55,6 +56,7 @@ def test_rows_are_found_and_sorted(opened, pages):  # noqa: F811
     assert rows.count() == 1
     assert page.locator("#shown").inner_text() == "1 of 2 cells"
     page.get_by_role("button", name="Show all").click()
+    expect(rows).to_have_count(2)
     page.get_by_role("button", name="Max").click()
     first, second = (row.locator("td.number").nth(1).inner_text() for row in rows.all())
     assert float(first.replace(",", "")) <= float(second.replace(",", ""))
