@@ -105,8 +105,8 @@ void Loop::wake(std::int64_t now_ns, std::int64_t due_ns) noexcept {
   wake_ns_ = now_ns;
   working_ = true;
   told_ = false;
-  if (k_ > next) [[unlikely]]
-    note_late(next, ticks_.grid().release_ns(next), now_ns);  // and each up to k_ is skipped
+  if (const std::int64_t first = std::max(next, warm_up_); k_ > first) [[unlikely]]
+    note_late(first, ticks_.grid().release_ns(first), now_ns);  // and each up to k_ is skipped
   else if (now_ns - release_ns_ > deadline_ns_) [[unlikely]]
     note_late(k_, release_ns_, now_ns);
 }

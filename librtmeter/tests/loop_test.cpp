@@ -144,6 +144,21 @@ TEST_F(LoopTest, TheWarmUpEndsWithTheReleaseThatItReaches) {
   EXPECT_EQ(log.find("grid_inferred"), std::string::npos) << "the program said when it was due";
 }
 
+// A stall from the warm-up into what is judged: of the warm-up's releases nothing is told, of the first
+// judged one that was skipped it is; a late one is told of though nothing that is judged was skipped.
+TEST_F(LoopTest, WhatIsSkippedFromTheWarmUpOnIsTold) {
+  for (const std::int64_t back : {2, 5}) {
+    late_.clear();
+    record([back](Loop& loop) {
+      loop.wake(at(0, 10), at(0));
+      loop.done(at(0, 20));
+      loop.wake(at(back, kT + 1), at(back));
+    });
+    const std::int64_t first = back == 2 ? back : 2;
+    EXPECT_EQ(late_, (std::vector<Row>{{first, at(first), at(back, kT + 1)}}));
+  }
+}
+
 // A wake-up without its end is lost, later than anything; an end without a wake-up is counted; so is a second
 // wake-up for one release, and a due time that can only be another clock's.
 TEST_F(LoopTest, WhatAProgramForgetsIsCounted) {
