@@ -85,8 +85,8 @@ def test_wakeup_beside_its_threads(tmp_path: Path, before: str) -> None:
 
 
 def test_participants_that_start_together_share_a_roudi_and_hear_each_other(tmp_path: Path) -> None:
-    given = ("--participants", 3, "--period", "2s", "--samples", 1, "--out", tmp_path / "cell")
-    done = rtmeter("measure", "discovery", "--adapter", "iceoryx", *given)
+    given = ("--participants", 3, "--period", "4s", "--loss-timeout", "3s", "--warm-up", 0, "--samples", 1)
+    done = rtmeter("measure", "discovery", "--adapter", "iceoryx", *given, "--out", tmp_path / "cell")
     assert done.code == 0, done.err
     summary = json.loads((tmp_path / "cell" / "cell.json").read_text())["summary"]
     assert summary["identity"].endswith(": 1 = 1 + 0 + 0")
