@@ -26,7 +26,7 @@ from rtmeter.measure.probe.supervise import Stop
 from rtmeter.model import Doubt
 from rtmeter.results import store
 from stored import cell_json
-from waiting import until
+from waiting import LIMIT_S, until
 
 SMALL = {"cpu": 1, "cpu_percent": 10, "vm": 1, "vm_bytes": 1 << 24, "io": 1, "hdd": 1, "hdd_bytes": 1 << 20}
 
@@ -310,5 +310,5 @@ def test_nothing_is_left_when_the_front_ends(tmp_path: Path, how: signal.Signals
         groups = [pid for pid in programs if os.getpgid(pid) == pid]  # a worker has that name at first, too
         assert len(groups) == 5
         front.send_signal(how)
-        front.wait(60)
+        front.wait(LIMIT_S)
         until(lambda: not any(in_group(group) for group in groups))

@@ -19,7 +19,7 @@ from rtmeter.host.root import Root
 from rtmeter.host.state import VARIABLE
 from rtmeter.results import store
 from stored import cell_json
-from waiting import until
+from waiting import LIMIT_S, until
 
 pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="not root")
 CAMPAIGN = Path(__file__).parents[2] / "campaigns" / "ros2-roundtrip-2018.yaml"
@@ -113,7 +113,7 @@ def test_restore_undoes_a_qdisc_after_a_kill(pair: Pair, tmp_path: Path) -> None
     with running("measure", "wakeup", "--adapter", "posix", *asked) as front:
         until(lambda: "qdisc tbf" in shown(pair), of=front)
         front.send_signal(signal.SIGKILL)
-        front.wait(60)
+        front.wait(LIMIT_S)
     assert "qdisc tbf" in shown(pair)
     done = rtmeter("restore")
     assert done.code == 0, done.err
