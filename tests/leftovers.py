@@ -154,9 +154,14 @@ def processes() -> list[tuple[int, str, str]]:
 
 
 def remove_segments() -> None:
-    """The segments of Fast DDS's participants that were killed: those whose lock nobody holds any more, and
-    ports without one, which count a reader that is gone, that nobody has mapped; eCAL's likewise."""
-    for lock in [*SHARED.glob("fastdds_*_el"), *SHARED.glob("fastrtps_*_el")]:
+    """The segments of Fast DDS's participants that were killed: those whose lock nobody holds any more, or is
+    about to hold and has open, and ports without one, which count a reader that is gone, that nobody has
+    mapped; eCAL's likewise."""
+    locks = [*SHARED.glob("fastdds_*_el"), *SHARED.glob("fastrtps_*_el")]
+    opened = in_use().splitlines() if locks else []
+    for lock in locks:
+        if str(lock) in opened:
+            continue
         with suppress(OSError), lock.open() as file:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             _remove(SHARED / lock.name.removesuffix("_el"))

@@ -78,16 +78,17 @@ def test_a_process_is_told_with_the_file_whose_tests_started_it() -> None:
 def test_only_segments_whose_participant_is_gone_are_removed(
     shared: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in ("fastdds_gone", "fastdds_lives", "fastdds_port7000"):
+    for name in ("fastdds_gone", "fastdds_lives", "fastdds_begins", "fastdds_port7000"):
         for path in (shared / name, shared / f"{name}_el", shared / f"sem.{name}_mutex"):
             path.touch()
     (shared / "another").touch()
     for name in ("fastdds_port1", "sem.fastdds_port1_mutex", "fastdds_port2"):  # without a lock
         (shared / name).touch()
     monkeypatch.setattr(leftovers, "YOUNG_S", -1)
-    with (shared / "fastdds_port2").open(), (shared / "fastdds_lives_el").open() as lock:
+    begins = (shared / "fastdds_begins_el").open()  # and is about to lock it
+    with begins, (shared / "fastdds_port2").open(), (shared / "fastdds_lives_el").open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         leftovers.remove_segments()
     left = {path.name for path in shared.iterdir()}
-    lives = {"fastdds_lives", "fastdds_lives_el", "sem.fastdds_lives_mutex", "fastdds_port2", "another"}
-    assert left == lives
+    lives = {f"fastdds_{name}" for name in ("lives", "lives_el", "begins", "begins_el", "port2")}
+    assert left == lives | {"sem.fastdds_lives_mutex", "sem.fastdds_begins_mutex", "another"}
