@@ -64,21 +64,23 @@ def master() -> Iterator[tuple[str, int]]:
     """A rosmaster that is not the adapter's: its address and its process."""
     program = shutil.which("rosmaster")
     assert program
-    with socket.create_server(("127.0.0.1", 0)) as free:
-        port = free.getsockname()[1]
-    environment = os.environ | {"ROS_IP": "127.0.0.1", "ROS_LOG_DIR": "/dev/null/none"}
-    command = [program, "--core", "-p", str(port)]
-    with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as daemon:
-        try:
+    with socket.socket() as kept:  # nobody else is given its port before it listens there
+        kept.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        kept.bind(("127.0.0.1", 0))
+        port = kept.getsockname()[1]
+        environment = os.environ | {"ROS_IP": "127.0.0.1", "ROS_LOG_DIR": "/dev/null/none"}
+        command = [program, "--core", "-p", str(port)]
+        with subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL) as daemon:
+            try:
 
-            def listens() -> bool:
-                with socket.socket() as one:
-                    return one.connect_ex(("127.0.0.1", port)) == 0
+                def listens() -> bool:
+                    with socket.socket() as one:
+                        return one.connect_ex(("127.0.0.1", port)) == 0
 
-            until(listens)
-            yield f"http://127.0.0.1:{port}/", daemon.pid
-        finally:
-            daemon.terminate()
+                until(listens, of=daemon)
+                yield f"http://127.0.0.1:{port}/", daemon.pid
+            finally:
+                daemon.terminate()
 
 
 @pytest.mark.parametrize(("before", "threads"), [("init", 0), ("init_and_node", 4)])
