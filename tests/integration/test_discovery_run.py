@@ -129,41 +129,27 @@ def over(adapter: str, *more: object, id: str | None = None) -> Any:
     return pytest.param((adapter, *more), marks=mark, id=id or adapter)
 
 
+SOON = ("--period", "4s", "--loss-timeout", "3s")
+"""Of who finds others at once, unless the machine stands still for a while."""
+LATER = ("--period", "7s", "--loss-timeout", "6s")
+PRESENT = ("--others", "present")
+
+
 @pytest.mark.parametrize(
     "asked",
     [
-        over("posix", "--samples", 2, "--participants", 3, "--others", "present", id="posix, present"),
-        over("cyclonedds", "--samples", 1, "--participants", 3, "--period", "2s"),
-        over(
-            "cyclonedds",
-            "--samples",
-            2,
-            "--others",
-            "present",
-            "--period",
-            "1s",
-            id="cyclonedds, others present",
-        ),
-        over("fastdds", "--samples", 1, "--period", "7s", "--loss-timeout", "6s"),
-        over("rcl", "--samples", 1, "--period", "7s", "--loss-timeout", "6s"),
-        over("rclpy", "--samples", 1, "--period", "7s", "--loss-timeout", "6s"),
-        over("ecal", "--samples", 1, "--participants", 3, "--period", "7s", "--loss-timeout", "6s"),
-        over("zenoh", "--samples", 1, "--participants", 3, "--period", "7s", "--loss-timeout", "6s"),
-        over("zenoh", "--samples", 2, "--others", "present", "--period", "4s", id="zenoh, others present"),
-        over("iceoryx2", "--samples", 2, "--participants", 3, "--period", "2s"),
-        over("ros1", "--samples", 2, "--participants", 3, "--period", "4s"),
-        over(
-            "iceoryx2",
-            "--samples",
-            2,
-            "--participants",
-            3,
-            "--others",
-            "present",
-            "--period",
-            "1s",
-            id="iceoryx2, others present",
-        ),
+        over("posix", "--samples", 2, "--participants", 3, *PRESENT, *SOON, id="posix, present"),
+        over("cyclonedds", "--samples", 1, "--participants", 3, *SOON),
+        over("cyclonedds", "--samples", 2, *PRESENT, *SOON, id="cyclonedds, others present"),
+        over("fastdds", "--samples", 1, *LATER),
+        over("rcl", "--samples", 1, *LATER),
+        over("rclpy", "--samples", 1, *LATER),
+        over("ecal", "--samples", 1, "--participants", 3, *LATER),
+        over("zenoh", "--samples", 1, "--participants", 3, *LATER),
+        over("zenoh", "--samples", 2, *PRESENT, *SOON, id="zenoh, others present"),
+        over("iceoryx2", "--samples", 2, "--participants", 3, *SOON),
+        over("ros1", "--samples", 2, "--participants", 3, *SOON),
+        over("iceoryx2", "--samples", 2, "--participants", 3, *PRESENT, *SOON, id="iceoryx2, others present"),
     ],
 )
 def test_participants_in_processes_of_their_own_find_each_other(tmp_path: Path, asked: Any) -> None:
@@ -191,7 +177,7 @@ def test_participants_in_processes_of_their_own_find_each_other(tmp_path: Path, 
 @pytest.mark.skipif("lcm" not in find_probes(), reason="the adapter lcm is not built here")
 @pytest.mark.parametrize("others", ["cold", "present"])
 def test_where_the_middleware_tells_of_no_matches_they_hear_each_other(tmp_path: Path, others: str) -> None:
-    given = ("--participants", 3, "--others", others, "--samples", 2, "--period", "2s", "--keep-log")
+    given = ("--participants", 3, "--others", others, "--samples", 2, *SOON, "--keep-log")
     with multicast_network() as inside:
         cell = measured(tmp_path / "cell", "--adapter", "lcm", *given, inside=inside)
     summary = cell["summary"]
