@@ -23,6 +23,7 @@ from rigs_here import URL, board_at, program, traceable
 from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
 from rtmeter.measure.programs.attaching import place
+from rtmeter.measure.programs.looking import LOOK_S
 from rtmeter.results import store
 from rtmeter.results.record import CellRecord
 from rtmeter.trace.rcl import NAMING, found_among, loaded_by
@@ -192,13 +193,30 @@ def test_nothing_of_it_is_left(cells: dict[str, OfCallback]) -> None:
 
 @here
 def test_a_node_that_is_made_after_the_warm_up_has_its_name_too(node: Command, tmp_path: Path) -> None:
-    asked = ("attach", "--ros2", "--warm-up", "0", "--json")
-    for _ in range(5):  # on a busy machine nothing may be called yet while it looks
-        done = rtmeter(*asked, "--", *node, tmp_path / "own.txt")
-        assert done.code in (0, 1), done.err
-        if done.code == 0 and (called := json.loads(done.out)["callbacks"]):
-            break
-    assert {one["node"] for one in called} == {"/left/arm"}
+    done = rtmeter("attach", "--ros2", "--warm-up", "0", "--json", "--", *node, tmp_path / "own.txt")
+    assert done.code == 0, done.err
+    assert {one["node"] for one in done.json["callbacks"]} == {"/left/arm"}
+
+
+LATE = f"""
+import runpy, sys, time
+import rclpy
+time.sleep({2 * LOOK_S})
+sys.argv[:] = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+@here
+def test_a_node_that_is_made_long_after_its_library_was_loaded_is_waited_for(
+    node: Command, tmp_path: Path
+) -> None:
+    if node[0] != sys.executable:
+        pytest.skip("of rclpy")
+    late = (sys.executable, "-c", LATE, *node[1:], tmp_path / "own.txt")
+    done = rtmeter("attach", "--ros2", "--warm-up", "0", "--json", "--", *late)
+    assert done.code == 0, done.err
+    assert {one["node"] for one in done.json["callbacks"]} == {"/left/arm"}
 
 
 @here

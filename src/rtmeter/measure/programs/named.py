@@ -37,6 +37,9 @@ from rtmeter.values import slug
 
 FIELD = "--ros2"
 
+_LOOKS = 10
+"""For the first call of a program that is still starting."""
+
 
 @dataclass(frozen=True, slots=True)
 class Called:
@@ -108,10 +111,13 @@ class ByName(Together):
         return self._names.nodes
 
     def called(self, folder: Path | None = None) -> list[Called]:
-        """In some seconds."""
-        tasks = threads_of(self.program.pid, self._root)
-        with self._attached(tasks, folder or self._folder) as attached:
-            self._meeting.pause(LOOK_S)
+        """In some seconds; where a program that was started has called none in them, in those that follow."""
+        for looks_left in reversed(range(1 if self._start is None else _LOOKS)):
+            tasks = threads_of(self.program.pid, self._root)
+            with self._attached(tasks, folder or self._folder) as attached:
+                self._meeting.pause(LOOK_S)
+            if not looks_left or self.of(attached, tasks):
+                break
         if self._start is not None:
             self._learn_names(self._start)
             self._start = None
