@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import threading
+from pathlib import Path
+
 import pytest
 
 from rtmeter.selftest.adapter.ends import _loses_or_stands
+from rtmeter.selftest.adapter.running import _runs
+from waiting import until
 
 SLOW = (100, 9)
 
@@ -27,3 +32,13 @@ def test_it_is_once_ten_more_are_lost_or_nothing_is_settled(
 ) -> None:
     reports = [{"released": released, "lost": lost} for released, lost in seen]
     assert _loses_or_stands(reports) is enough
+
+
+def test_a_thread_that_ends_while_it_is_looked_at_does_not_run() -> None:
+    ended = threading.Thread(target=lambda: None)
+    ended.start()
+    ended.join()
+    tasks = Path("/proc/self/task")
+    until(lambda: not (tasks / str(ended.native_id)).exists())
+    assert not _runs(tasks / str(ended.native_id))
+    assert _runs(tasks / str(threading.get_native_id()))

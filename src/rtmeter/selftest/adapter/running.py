@@ -153,7 +153,7 @@ class ProbeRun:
         """Stops it while all its threads sleep: one of a middleware with shared memory that is stopped amid a
         delivery keeps a lock that all share."""
         tasks = Path(f"/proc/{self._popen.pid}/task")
-        while any(") S " not in (task / "stat").read_text() for task in tasks.iterdir()):
+        while any(_runs(task) for task in tasks.iterdir()):
             self.pause()
         self.signal(signal.SIGSTOP)
 
@@ -186,6 +186,12 @@ class ProbeRun:
         STARTED.remove(self._popen.pid)
         if self._popen.stdin is not None and not self._popen.stdin.closed:
             self._popen.stdin.close()
+
+
+def _runs(task: Path) -> bool:
+    with contextlib.suppress(OSError):  # it has ended
+        return ") S " not in (task / "stat").read_text()
+    return False
 
 
 def _event(line: str) -> dict[str, Any]:
