@@ -15,11 +15,14 @@ from pathlib import Path
 import pytest
 
 from front import ended, probes_of, rows_of, rtmeter, running, stopped
+from rtmeter import cli
 from rtmeter.campaign.matrix import cell_from
 from rtmeter.campaign.rules import settle
 from rtmeter.errors import RtmeterError
 from rtmeter.measure.by_probes import probes_for
-from rtmeter.measure.probe.probes import find_probes
+from rtmeter.measure.probe import given_options
+from rtmeter.measure.probe.probe_process import ProbeProcess
+from rtmeter.measure.probe.probes import Probe, find_probes
 from rtmeter.results import store
 from stored import cell_json
 from waiting import until
@@ -89,11 +92,56 @@ def test_an_ordinary_user_can_measure(out: Path, unprivileged: dict[str, str]) -
         (["--drive", "spin"], "--drive"),
     ],
 )
-def test_what_the_probe_refuses_is_named(tmp_path: Path, options: list[str], field: str) -> None:
+def test_what_is_refused_is_named(tmp_path: Path, options: list[str], field: str) -> None:
     done = rtmeter(*WAKEUP, "--samples", "10", *options, "--out", tmp_path / "cell")
     assert done.code == 1
     assert field in done.err
     assert not (tmp_path / "cell").exists()
+
+
+@pytest.mark.parametrize(
+    ("measurement", "option", "value", "said"),
+    [
+        ("roundtrip", "--option", "colour=blue", "has no such option; choose one of timer, transport"),
+        ("roundtrip", "--option", "dscp=64", "is no number from 0 to 63"),
+        ("roundtrip", "--server-option", "transport=udb", "no such choice; choose one of udp, unix"),
+        ("roundtrip", "--receive", "listener", "receives the messages of a roundtrip by spin"),
+        ("roundtrip", "--server-receive", "listener", "receives the messages of a roundtrip by spin"),
+        ("request", "--option", "colour=blue", "has no such option"),
+        ("cycle", "--receive", "listener", "receives the messages of a cycle by spin"),
+        ("chain", "--option", "colour=blue", "has no such option"),
+        ("discovery", "--option", "colour=blue", "has no such option"),
+    ],
+)
+def test_what_an_adapter_has_not_is_refused_before_anything_is_started(
+    measurement: str,
+    option: str,
+    value: str,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def started(*given: object) -> None:
+        raise AssertionError("a probe was started")
+
+    monkeypatch.setattr(ProbeProcess, "__init__", started)
+    (tmp_path / "g.yaml").write_text("stages:\n  a: {period: 10ms}\n")
+    graph = ["--graph", str(tmp_path / "g.yaml")] if measurement == "chain" else []
+    asked = ["measure", measurement, "--adapter", "posix", "--samples", "10", *graph, option, value]
+    assert cli.invoke([*asked, "--out", str(tmp_path / "cell")]) == 1
+    name, _, _ = value.rpartition("=")
+    told = capsys.readouterr().err
+    assert told.startswith(f"rtmeter: {option} {name}".rstrip()) and said in told
+    assert not list(tmp_path.glob("cell*"))
+
+
+def test_an_adapter_without_options_says_so(tmp_path: Path) -> None:
+    asked = {"measurement": "wakeup", "adapter": "bare", "options": {"colour": "blue"}}
+    probe, cell = Probe("bare", tmp_path, {}), cell_from(settle(asked), "cell", {})
+    with pytest.raises(RtmeterError, match="this adapter has no such option") as refused:
+        given_options.check(cell, probe, None)
+    assert refused.value.remedy == "leave it out: it has none"
 
 
 @pytest.mark.parametrize(

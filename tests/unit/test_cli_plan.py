@@ -338,7 +338,7 @@ RECEIVES = "this adapter receives the messages of a roundtrip by spin, poll; cho
 def test_options_are_checked_as_the_run_does(
     given: str, said: str, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from rtmeter.measure import can_run, given_options
+    from rtmeter.measure import by_probes
     from rtmeter.measure.probe.probes import Probe
 
     facts = {
@@ -347,8 +347,8 @@ def test_options_are_checked_as_the_run_does(
         "option": {"mode": "udp|unix: what carries", "level": "0 to 63: how much"},
     }
     probe = Probe("posix", Path("probe"), facts)
-    monkeypatch.setattr(given_options, "probes_for", lambda cell: (probe, probe))
-    monkeypatch.setattr(can_run.ByProbes, "check", lambda self: None)
+    monkeypatch.setattr(by_probes, "probes_for", lambda cell: (probe, probe))
+    monkeypatch.setattr(by_probes.polling, "check", lambda *given: None)
     text = "repeat: 2\ndefaults: {measurement: roundtrip, adapter: posix, period: 1ms, samples: 1000, "
     text += "requirement: %s}\n"
     text += "cells:\n- {name: good}\n- {name: other, %s}\n"

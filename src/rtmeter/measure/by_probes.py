@@ -11,7 +11,7 @@ from rtmeter.conditions.monitor import FILE as MONITOR
 from rtmeter.conditions.target import clock_doubt, target_of, uptime_shift_ns
 from rtmeter.errors import RtmeterError
 from rtmeter.host.ssh import Ssh
-from rtmeter.measure.probe import beside, polling, probes
+from rtmeter.measure.probe import beside, given_options, polling, probes
 from rtmeter.measure.probe.places import There
 from rtmeter.measure.probe.supervise import OnProgress, Stop, run_probes
 from rtmeter.measure.source import Ran
@@ -42,6 +42,7 @@ class ByProbes:
 
     def check(self) -> None:
         found = probes_for(self._cell)
+        given_options.check(self._cell, *found)
         if target_of(self._cell) is None:
             polling.check(self._cell, *found)
 

@@ -13,8 +13,6 @@ from rtmeter.conditions.settings import changes
 from rtmeter.errors import RtmeterError
 from rtmeter.host.online import require_online
 from rtmeter.host.root import Root
-from rtmeter.measure import given_options
-from rtmeter.measure.by_probes import ByProbes
 from rtmeter.measure.cell import source_of
 from rtmeter.measure.probe.probes import NotBuiltError
 from rtmeter.model import LOCAL, TARGET, Cell
@@ -60,10 +58,7 @@ def refused(cells: Iterable[Cell]) -> dict[str, RtmeterError]:
 
 
 def _look_at_source(cell: Cell) -> None:
-    source = source_of(cell)
-    source.check()
-    if isinstance(source, ByProbes):
-        given_options.check(cell)
+    source_of(cell).check()
 
 
 def _of(look: Callable[[], None]) -> RtmeterError | None:

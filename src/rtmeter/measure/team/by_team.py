@@ -9,7 +9,7 @@ from typing import ClassVar
 from rtmeter.conditions import Standing
 from rtmeter.conditions.target import target_of
 from rtmeter.host.root import Root
-from rtmeter.measure.probe import polling, probes
+from rtmeter.measure.probe import given_options, polling, probes
 from rtmeter.measure.probe.places import There
 from rtmeter.measure.probe.supervise import OnProgress, Stop
 from rtmeter.measure.probe.together import Team, run_together
@@ -44,6 +44,7 @@ class ByTeam(ABC):
     def _check(self, root: Root | None) -> None:
         """``root``: of the machine that it runs on, if that can be looked at."""
         probe = self._probe
+        given_options.check(self._cell, probe, None)
         if root is not None:
             polling.check(self._cell, probe, None, root, alike=len(self.team().members))
 

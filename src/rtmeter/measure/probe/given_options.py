@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 
 from rtmeter.errors import RtmeterError
-from rtmeter.measure.by_probes import probes_for
 from rtmeter.measure.probe.probes import Probe
 from rtmeter.model import Cell
 
@@ -14,11 +13,10 @@ _CHOICES = re.compile(r"[\w.+-]+(\|[\w.+-]+)+")
 _RANGE = re.compile(r"(-?\d+) to (-?\d+)")
 
 
-def check(cell: Cell) -> None:
+def check(cell: Cell, client: Probe, server: Probe | None) -> None:
     """Raises RtmeterError for an option that the adapter of either end does not have, a value that is none
     of its choices or out of its range, or a drive or a way to receive that it does not name. What means
     nothing in this cell only the adapter itself can tell."""
-    client, server = probes_for(cell)
     measurement = cell.config["measurement"]
     _check("options", cell.config.get("options", {}), client)
     _check_way("drive", cell.config.get("drive"), f"drives {measurement} by", measurement, client)
@@ -37,13 +35,11 @@ def _check_way(field: str, way: str | None, does: str, measurement: str, probe: 
 
 
 def _check(field: str, given: Mapping[str, str], probe: Probe) -> None:
-    known = probe.facts.get("option")
-    if not isinstance(known, dict):
-        return
+    known: Mapping[str, object] = probe.facts.get("option", {})
     for name, value in given.items():
         at = f"{field}.{name}"
         if name not in known:
-            remedy = f"choose one of {', '.join(known)}"
+            remedy = f"choose one of {', '.join(known)}" if known else "leave it out: it has none"
             raise RtmeterError("this adapter has no such option", field=at, value=value, remedy=remedy)
         values = str(known[name]).partition(":")[0]
         if _CHOICES.fullmatch(values) and value not in values.split("|"):
