@@ -100,6 +100,28 @@ def test_ranges_are_valid_where_they_stand_for_values() -> None:
         ({"deadline": "1ms", "confidence": 95}, False),
         ({"load": "cpu08"}, False),
         ({"server_options": {"transport": ["udp", "tcp"]}}, False),
+        *(({"load": given}, True) for given in ("idle", "cpu=8, vm=2,vm_bytes=64 MiB", "stressors.timer=2")),
+        *(({"load": given}, False) for given in ("cpu=x", "foo=1", "cpu=2,foo=1", "preset=none", "cpu=2,")),
+        *(({"traffic": given}, True) for given in ("none", "40Mbit/s", "0", "to=10.0.0.1,rate=1kbit/s")),
+        *(({"traffic": f"rate=1Mbit/s,{more}"}, True) for more in ("reverse_rate=0", "port=1,protocol=tcp")),
+        *(({"traffic": given}, False) for given in ("x", "1ms", "to=10.0.0.1", "rate=x", "rate=1Mbit/s,b=1")),
+        *(({"second_topic": given}, True) for given in ("same_node", "period=1ms,place=same_process")),
+        *(
+            ({"second_topic": given}, False)
+            for given in ("x", "period=1ms", "place=x", "place=same_node,a=1")
+        ),
+        *(({"explain": given}, True) for given in ("yes", "off", "timers+softirqs", "size=1GiB,margin=1ms")),
+        *(
+            ({"explain": given}, False)
+            for given in ("x", "timers+x", "size=1ms", "events=x", "size=1GiB,a=1")
+        ),
+        *(({"on": given}, True) for given in ("local", "ssh://a@b:22", "ssh://[::1]/")),
+        *(({"on": given}, False) for given in ("robot", "ssh://", "a@b")),
+        ({"hosts": {"component": "robot"}}, False),
+        *(({"period": given}, False) for given in ("0ms", "0.0s")),
+        ({"period": "0.5ms"}, True),
+        *(({"scheduling": given}, given == "fifo:9") for given in ("fifo:0", "rr:00", "fifo:9")),
+        *(({"deadline": "1ms", "miss_ratio": given}, False) for given in (0, 1)),
     ],
 )
 def test_the_schema_takes_what_the_program_takes(tmp_path: Path, given: dict[str, Any], valid: bool) -> None:

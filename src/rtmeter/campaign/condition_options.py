@@ -116,6 +116,13 @@ class SystemSettings(BaseModel):
     ] = None
 
 
+On = Annotated[
+    str,
+    BeforeValidator(lambda text: text if text == LOCAL else ssh.parse_target(str(text))),
+    WithJsonSchema({"type": "string", "pattern": f"^({LOCAL}|{ssh.HOST})$"}),
+]
+
+
 class Hosts(BaseModel):
     """``hosts``: where the two ends of a round trip run."""
 
@@ -125,7 +132,7 @@ class Hosts(BaseModel):
         Literal["local"], Field(description="The client's host: this machine, where rtmeter runs.")
     ] = "local"
     component: Annotated[
-        Annotated[str, BeforeValidator(lambda text: text if text == LOCAL else ssh.parse_target(str(text)))],
+        On,
         Field(description="The server's host.", examples=["ssh://user@192.168.0.2"]),
     ] = LOCAL
 
@@ -133,7 +140,6 @@ class Hosts(BaseModel):
 HOSTS = Field(
     description="Where the server runs: component=ssh://user@host (docs/two-hosts.md).", exclude=True
 )
-On = Annotated[str, BeforeValidator(lambda text: text if text == LOCAL else ssh.parse_target(str(text)))]
 ON = Field(
     description="The target: the machine that is measured, with all its processes (docs/targets.md).",
     examples=["ssh://user@board"],

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
-from rtmeter.campaign.option_types import Duration, Size, mapping, text
+from rtmeter.campaign.option_types import ABOVE_0, SIZE, Duration, Size, mapping, one_line, text
 from rtmeter.model import TRACE_BYTES, TRACE_MARGIN_NS
 
 EVENTS = ("interrupts", "softirqs", "timers", "system_calls", "page_faults", "new_threads")
@@ -84,8 +84,13 @@ def _unless_off(given: Any) -> Any:
     return None if given in _OFF else given
 
 
+_EVENT = "|".join(EVENTS)
+_SOME = rf"({_EVENT})(\+({_EVENT}))*"
+_SWITCH = "|".join(word for word in (*_ON, *_OFF) if isinstance(word, str))
+_ExplainText = one_line(f"{_SWITCH}|{_SOME}", {"events": _SOME, "size": SIZE, "margin": ABOVE_0})
 ExplainOption = Annotated[
-    ExplainAsked | None, BeforeValidator(_unless_off, json_schema_input_type=bool | ExplainAsked | str | None)
+    ExplainAsked | None,
+    BeforeValidator(_unless_off, json_schema_input_type=bool | ExplainAsked | _ExplainText | None),
 ]
 EXPLAIN = Field(
     description="Record the kernel's events meanwhile, for rtmeter explain; needs root.",

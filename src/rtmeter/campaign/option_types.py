@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -33,6 +34,15 @@ def as_written(accepted: Any) -> BeforeValidator:
     return BeforeValidator(lambda given: given, json_schema_input_type=accepted)
 
 
+def one_line(words: str, keys: Mapping[str, str], needs: str | None = None) -> Any:
+    """The schema of what mapping() reads, or of one of the words: ``keys`` and how the value of each is
+    written, of which one that matches ``needs`` is there."""
+    pair = "|".join(rf"{key}=({value})" for key, value in keys.items())
+    there = "" if needs is None else rf"(?=(.*,)?\s*({needs})=)"
+    pattern = rf"^(({words})|{there}\s*({pair})\s*(,\s*({pair})\s*)*)$"
+    return Annotated[str, WithJsonSchema({"type": "string", "pattern": pattern})]
+
+
 def mapping(written: str, word: str, remedy: str) -> dict[str, Any]:
     """What one line says, ``cpu=8,stressors.timer=2``, as a mapping; a word by itself is the key ``word``."""
     if "=" not in written:
@@ -54,7 +64,13 @@ def _probe(schema: dict[str, Any]) -> WithJsonSchema:
     return WithJsonSchema(schema, mode="serialization")
 
 
-_DURATION = r"^\d+(\.\d+)?\s*(ns|us|µs|ms|s|min|h)$"
+TIME = r"\d+(\.\d+)?\s*(ns|us|µs|ms|s|min|h)"
+ABOVE_0 = rf"(?!0+(\.0+)?\s*[a-zµ]){TIME}"
+SIZE = r"\d+(\.\d+)?\s*(B|kB|MB|GB|KiB|MiB|GiB)?"
+CPUS = r"\d+(-\d+)?(,\d+(-\d+)?)*"
+"""How these are written."""
+
+_DURATION = rf"^{TIME}$"
 _SCHEDULING = {
     "type": "object",
     "properties": {"policy": {"enum": ["other", "fifo", "rr", "deadline"]}}
@@ -67,7 +83,7 @@ _SCHEDULING = {
 Duration = Annotated[
     int,
     BeforeValidator(values.parse_positive_ns),
-    text(_DURATION),
+    text(rf"^{ABOVE_0}$"),
     _probe({"type": "integer", "minimum": 1}),
 ]
 DurationOrZero = Annotated[
@@ -76,20 +92,20 @@ DurationOrZero = Annotated[
 Size = Annotated[
     int,
     BeforeValidator(values.parse_size_bytes),
-    text(r"^\d+(\.\d+)?\s*(B|kB|MB|GB|KiB|MiB|GiB)?$", bare_number=True),
+    text(rf"^{SIZE}$", bare_number=True),
     _probe({"type": "integer", "minimum": 0}),
 ]
 PolicyOption = Annotated[
     values.Scheduling,
     BeforeValidator(values.parse_scheduling),
     PlainSerializer(values.Scheduling.to_probe),
-    text(r"^(other|(fifo|rr):\d{1,2}|deadline:[^/]+/[^/]+/[^/]+)$"),
+    text(r"^(other|(fifo|rr):(?!0+$)\d{1,2}|deadline:[^/]+/[^/]+/[^/]+)$"),
     _probe(_SCHEDULING),
 ]
 Cpus = Annotated[
     tuple[int, ...],
     BeforeValidator(values.parse_cpus),
-    text(r"^\d+(-\d+)?(,\d+(-\d+)?)*$", bare_number=True),
+    text(rf"^{CPUS}$", bare_number=True),
     _probe({"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 1}),
 ]
 Ratio = Annotated[

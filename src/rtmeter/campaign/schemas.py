@@ -165,8 +165,21 @@ def _scalar_or_list(schema: _Schema) -> _Schema:
     return words | {"anyOf": [*choices, as_list, {"type": "null"}]}
 
 
+_BOUNDS = {"ge": "minimum", "gt": "exclusiveMinimum", "le": "maximum", "lt": "exclusiveMaximum"}
+
+
+def _bounded(schema: _Schema) -> _Schema:
+    """With the bounds of a value that may also be text where it is a number; pydantic leaves them beside."""
+    bounds = {_BOUNDS[key]: schema[key] for key in _BOUNDS.keys() & schema.keys()}
+    if not bounds or "anyOf" not in schema:
+        return schema
+    kept = {key: value for key, value in schema.items() if key not in _BOUNDS}
+    numbers = ("number", "integer")
+    return kept | {"anyOf": [one | bounds if one.get("type") in numbers else one for one in kept["anyOf"]]}
+
+
 def tidy(schema: _Schema) -> _Schema:
-    """Without the titles that pydantic derives from the names."""
+    """Without the titles that pydantic derives from the names, and with its bounds in JSON Schema's words."""
 
     def untitled(value: Any) -> Any:
         if isinstance(value, list):
@@ -174,7 +187,9 @@ def tidy(schema: _Schema) -> _Schema:
         if not isinstance(value, dict):
             return value
         return {
-            key: untitled(item) for key, item in value.items() if key != "title" or not isinstance(item, str)
+            key: untitled(item)
+            for key, item in _bounded(value).items()
+            if key != "title" or not isinstance(item, str)
         }
 
     return {key: untitled(value) for key, value in schema.items()}

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from rtmeter.campaign.option_types import Duration, Size, as_written, mapping
+from rtmeter.campaign.option_types import ABOVE_0, SIZE, Duration, Size, as_written, mapping, one_line
 
 
 class SecondTopic(BaseModel):
@@ -52,7 +52,9 @@ class SecondTopic(BaseModel):
         return self.model_copy(update={"payload": self.payload or payload, "period": self.period or period})
 
 
-SecondTopicOption = Annotated[SecondTopic, as_written(SecondTopic | str)]
+_PLACE = "same_node|same_process"
+_SecondTopicText = one_line(_PLACE, {"place": _PLACE, "payload": SIZE, "period": ABOVE_0}, needs="place")
+SecondTopicOption = Annotated[SecondTopic, as_written(SecondTopic | _SecondTopicText)]
 SECOND_TOPIC = Field(
     description="Other traffic of both ends: same_node or same_process.", examples=["same_node"]
 )

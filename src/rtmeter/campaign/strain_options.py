@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Self
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
 
 from rtmeter import values
-from rtmeter.campaign.option_types import Cpus, Size, as_written, mapping, text
+from rtmeter.campaign.option_types import SIZE, Cpus, Size, as_written, mapping, one_line, text
 
 PRESETS: dict[str, dict[str, int]] = {
     "idle": {},
@@ -145,9 +145,17 @@ def is_address(text: str) -> bool:
     return True
 
 
-_LoadText = Annotated[str, StringConstraints(pattern=f"^({'|'.join(PRESETS)}|.+=.+)$")]
+_COUNT = dict.fromkeys(("cpu", "cpu_percent", "vm", "io", "hdd", r"stressors\.[a-z][a-z0-9-]*"), r"\d+")
+_ROOM = {"vm_bytes": SIZE, "hdd_bytes": SIZE}
+_PRESET = "|".join(PRESETS)
+_LoadText = one_line(_PRESET, {"preset": _PRESET} | _COUNT | _ROOM | {"cpus": r"\d+(-\d+)?"})
+_RATE = r"\d+(\.\d+)?\s*[kMG]?bit/s|0"
+_OF_TRAFFIC = {"rate": f"{_RATE}|none", "reverse_rate": _RATE, "protocol": "udp|tcp", "to": "[^,=]+"}
+_OF_TRAFFIC |= {"port": r"\d+", "from_namespace": r"[\w.-]+", "to_namespace": r"[\w.-]+"}
+_OF_TRAFFIC |= {"datagram": SIZE, "cpus": r"\d+(-\d+)?"}
+_TrafficText = one_line(f"{_RATE}|none", _OF_TRAFFIC, needs="(reverse_)?rate")
 LoadOption = Annotated[LoadAsked, as_written(LoadAsked | _LoadText)]
-TrafficOption = Annotated[TrafficAsked, as_written(TrafficAsked | str)]
+TrafficOption = Annotated[TrafficAsked, as_written(TrafficAsked | _TrafficText)]
 LOAD = Field(
     description="Load by stress-ng: idle, cpu80, erle_pc, erle_device, stress10, or workers "
     "(cpu=8,vm=8,vm_bytes=64MiB).",

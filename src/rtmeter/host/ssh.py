@@ -27,7 +27,8 @@ _OPTIONS = (
 )
 _ANSWERS = "exec >&9 9>&-\n"
 _LOOKED_UP_S = 30
-_TARGET = re.compile(r"ssh://(?:[\w.+-]+@)?(?P<host>[\w.][\w.-]*|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?/?")
+HOST = r"ssh://([\w.+-]+@)?([\w.][\w.-]*|\[[0-9A-Fa-f:.]+\])(:\d{1,5})?/?"
+"""How a host is written."""
 _CUT_OFF = 255  # ssh's own exit code for what went wrong between the machines
 
 _REMEDIES = (
@@ -50,7 +51,7 @@ _REMEDIES_THERE = (
 
 def parse_target(text: str) -> str:
     """The URL if it is one, else ValueError(message, remedy)."""
-    if not _TARGET.fullmatch(text):
+    if not re.fullmatch(HOST, text):
         raise ValueError("is no host", "write local, or ssh://user@host, with :port if it is not 22")
     return text.rstrip("/")
 
