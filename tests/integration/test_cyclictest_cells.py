@@ -93,6 +93,11 @@ def test_it_does_not_outlive_rtmeter(tmp_path: Path) -> None:
         (["measure", "wakeup", "--period", "1500ns"], "--period = '1.5us': is not for cyclictest"),
         (["measure", "wakeup", "--option", "a=b"], "is not for cyclictest"),
         (
+            ["measure", "wakeup", "--explain"],
+            "--explain = True: is not for cyclictest, which does not say when",
+        ),
+        (["measure", "wakeup", "--explain-with", "size=1GiB"], "--explain = True: is not for cyclictest"),
+        (
             ["measure", "wakeup", "--prefault-heap", "8MiB"],
             "--prefault-heap = 8388608: is not for cyclictest",
         ),

@@ -83,6 +83,10 @@ def check(cell: Cell) -> None:
         if refused:
             remedy = "leave it out: it has whole microseconds, other, fifo and rr, and skips overruns"
             raise RtmeterError(f"is not for {CYCLICTEST}", field=field, value=value, remedy=remedy)
+    if cell.conditions.get("explain"):
+        message = f"is not for {CYCLICTEST}, which does not say when its cycles were: none could be explained"
+        remedy = "leave it out; or measure the same with posix, or cyclictest as it runs by rtmeter attach"
+        raise RtmeterError(message, field="explain", value=True, remedy=remedy)
     if TARGET not in cell.hosts and shutil.which(CYCLICTEST) is None:
         remedy = f"install it: {PACKAGE}"
         raise NotBuiltError("is not installed here", field="adapter", value=CYCLICTEST, remedy=remedy)
