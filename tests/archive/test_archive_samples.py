@@ -20,7 +20,7 @@ from rtmeter import cli
 from rtmeter.archive.add import add
 from rtmeter.archive.check import check, sampled
 from rtmeter.archive.engine import Engine, answering, rows
-from rtmeter.archive.prune import SAMPLES_DAYS, prune
+from rtmeter.archive.prune import KEPT_HOURS, SAMPLES_DAYS, prune
 from rtmeter.archive.samples import SURROUNDINGS, late_releases, near
 from rtmeter.archive.schema import OF_SAMPLES, STAMPS
 from rtmeter.archive.tables import Archive, archive_at
@@ -151,6 +151,33 @@ def test_a_writer_killed_before_it_said_so_has_taken_nothing(
     assert sampled(archive) == (0, 0) and check(archive) == (1, [])
     assert add(archive, find_cells(results / "rig0"), with_samples=True).sampled == 1
     assert sampled(archive) == (1, SAMPLES + WARM_UP) and check(archive) == (1, [])
+
+
+def test_samples_of_a_killed_writer_are_told_after_a_week_and_pruned(
+    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of late releases too, which would stay for good; one cell of the batch another had added."""
+    archive, append = archive_at(tmp_path / "archive"), Archive.append
+
+    def killed(self: Archive, name: str, rows: Any, to: Any = None) -> None:
+        if name == "sampled":
+            raise KeyboardInterrupt
+        append(self, name, rows, to)
+
+    with monkeypatch.context() as here:
+        here.setattr(Archive, "append", killed)
+        with pytest.raises(KeyboardInterrupt):
+            add(archive, find_cells(results), with_samples=True)
+    assert add(archive, find_cells(results / "rig0"), with_samples=True).sampled == 1
+    week = datetime.now(UTC) + timedelta(hours=KEPT_HOURS)
+    assert check(archive, week - timedelta(hours=1)) == (2, [])
+    counted, (flaw,) = check(archive, week)
+    assert (counted, flaw.kind) == (2, "doubt") and "samples of 2 cells count for nothing" in flaw.message
+    assert prune(archive, now=week - timedelta(hours=1)).abandoned == 0
+    assert prune(archive, now=week).abandoned == 2 * (SAMPLES + WARM_UP)
+    assert (kept_k(archive.url, 0), kept_k(archive.url, 1)) == (list(range(SAMPLES + WARM_UP)), [])
+    assert sampled(archive) == (1, SAMPLES + WARM_UP) and check(archive, week) == (2, [])
+    assert add(archive, find_cells(results), with_samples=True).sampled == 1
 
 
 def test_two_who_take_the_same_along_at_once_have_it_once(

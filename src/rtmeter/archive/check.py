@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
 from rtmeter.archive.engine import fill, need_archive
+from rtmeter.archive.prune import abandoned
 from rtmeter.archive.schema import CELLS
 from rtmeter.archive.tables import Archive, snapshot
 from rtmeter.errors import RtmeterError
@@ -70,7 +72,7 @@ class Flaw:
     message: str
 
 
-def check(archive: Archive) -> tuple[int, list[Flaw]]:
+def check(archive: Archive, now: datetime | None = None) -> tuple[int, list[Flaw]]:
     """How many cells there are, and what is wrong with the archive; empty if it is whole."""
     need_archive()
     tables = snapshot(archive)
@@ -83,7 +85,8 @@ def check(archive: Archive) -> tuple[int, list[Flaw]]:
         with duckdb.connect() as connection:
             fill(connection, archive)
             (counted,) = connection.execute(f"SELECT count(*) FROM {CELLS}").fetchone() or (0,)
-            return int(counted), [*_broken(connection), *_extremes(connection), *_doubts(connection)]
+            found = [*_broken(connection), *_extremes(connection), *_doubts(connection)]
+            return int(counted), [*found, *_abandoned(archive, now)]
     except duckdb.Error as error:
         said = " ".join(str(error).split())[:300]
         return -1, [Flaw("damage", f"cannot be read: {said}")]
@@ -155,6 +158,16 @@ def _doubts(connection: duckdb.DuckDBPyConnection) -> Iterator[Flaw]:
     for message, query in _DOUBTS.items():
         for (what,) in connection.execute(query).fetchall():
             yield Flaw("doubt", message.format(what))
+
+
+def _abandoned(archive: Archive, now: datetime | None) -> Iterator[Flaw]:
+    if cells := sum(map(len, abandoned(archive, now=now).values())):
+        message = (
+            f"samples of {cells:,} cells count for nothing, for whoever took them was killed before they "
+        )
+        yield Flaw(
+            "doubt", message + "were added, or another was faster: `rtmeter archive prune` removes them"
+        )
 
 
 def refuse(flaws: list[Flaw], archive: Archive) -> None:

@@ -60,7 +60,7 @@ def rows_there(
     when = "started" if name == CELLS else "measured"
     wanted = [f"{when} IS NULL"] if len(known) < len(times) else []
     if known:
-        wanted.append(f"{when} BETWEEN {_literal(min(known))} AND {_literal(max(known))}")
+        wanted.append(f"{when} BETWEEN {literal(min(known))} AND {literal(max(known))}")
     query = f"SELECT {', '.join(columns)} FROM here WHERE {' OR '.join(wanted) or 'false'}"
     with archive.telling():  # Arrow's own reader has threads that outlive Python, which then aborts at times
         answer = QueryBuilder().register("here", table).execute(query)
@@ -68,6 +68,6 @@ def rows_there(
     return list(found.to_pylist())
 
 
-def _literal(time: datetime) -> str:
+def literal(time: datetime) -> str:
     """A time in SQL, as the tables have it: of itself it would be in ns, which end in 2262."""
     return f"arrow_cast('{time.isoformat()}', 'Timestamp(Microsecond, Some(\"UTC\"))')"

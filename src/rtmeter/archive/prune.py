@@ -6,7 +6,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from rtmeter.archive.schema import SAMPLES
+from rtmeter.archive.once import literal
+from rtmeter.archive.schema import SAMPLED, SAMPLES
 from rtmeter.archive.tables import Archive, snapshot, written
 
 KEPT_HOURS = 7 * 24
@@ -18,9 +19,11 @@ SAMPLES_DAYS = 30
 
 @dataclass
 class Pruned:
-    """Samples let go, files that were joined, those that they became, and files that were removed."""
+    """Samples let go, those that count for nothing, files that were joined, those that they became, and files
+    that were removed."""
 
     samples: int = 0
+    abandoned: int = 0
     joined: int = 0
     became: int = 0
     removed: int = 0
@@ -32,8 +35,9 @@ def prune(
     samples_days: int = SAMPLES_DAYS,
     now: datetime | None = None,
 ) -> Pruned:
-    """Lets the samples go that are not for good and were taken ``samples_days`` ago, joins small files, and
-    removes those that are no part of the archive for ``kept_hours``. No other row is changed, others may read
+    """Lets the samples go that are not for good and were taken ``samples_days`` ago, and those that count for
+    nothing for ``kept_hours``; joins small files, and removes those that are no part of the archive for so
+    long. No other row is changed, others may read
     and add meanwhile, and it may be killed: whatever was joined stays so."""
     archive.open()
     done = Pruned()
@@ -45,9 +49,40 @@ def prune(
                 gone = f"NOT for_good AND taken < '{oldest:%Y-%m-%dT%H:%M:%S.%fZ}'"
                 deleted = table.delete(gone, writer_properties=properties)
                 done.samples = int(deleted["num_deleted_rows"] or 0)
+                for batch, cells in abandoned(archive, kept_hours, now).items():
+                    gone = f"batch = {_text(batch)} AND cell IN ({', '.join(map(_text, cells))})"
+                    deleted = table.delete(gone, writer_properties=properties)
+                    done.abandoned += int(deleted["num_deleted_rows"] or 0)
             metrics = table.optimize.compact(writer_properties=properties)
             done.joined += int(metrics["numFilesRemoved"])
             done.became += int(metrics["numFilesAdded"])
             enforced = kept_hours >= KEPT_HOURS
             done.removed += len(table.vacuum(kept_hours, dry_run=False, enforce_retention_duration=enforced))
     return done
+
+
+def abandoned(
+    archive: Archive, kept_hours: int = KEPT_HOURS, now: datetime | None = None
+) -> dict[str, list[str]]:
+    """By batch the cells of samples that no row of ``sampled`` names, which were taken ``kept_hours`` ago:
+    whoever took them was killed before he had added them, or another was faster."""
+    import pyarrow as pa
+    from deltalake import QueryBuilder
+
+    if not archive.has(SAMPLES):
+        return {}
+    oldest = (now or datetime.now(UTC)) - timedelta(hours=kept_hours)
+    query = "SELECT DISTINCT s.batch, s.cell FROM samples s LEFT ANTI JOIN sampled n "
+    query += f"ON n.cell = s.cell AND n.batch = s.batch WHERE s.taken < {literal(oldest)}"
+    with archive.telling():  # what was sampled is read last: nothing that it names is taken for abandoned
+        samples, sampled = archive.table(SAMPLES), archive.table(SAMPLED)
+        answer = QueryBuilder().register("samples", samples).register("sampled", sampled).execute(query)
+        found = pa.RecordBatchReader.from_stream(answer).read_all().to_pylist()
+    cells: dict[str, list[str]] = {}
+    for row in found:
+        cells.setdefault(row["batch"], []).append(row["cell"])
+    return cells
+
+
+def _text(value: str) -> str:
+    return "'" + value.replace("'", "''") + "'"

@@ -324,5 +324,6 @@ def prune_(
         print_json({"archive": archive, **asdict(done)})
     else:
         samples = f"{done.samples:,} samples let go; " if done.samples else ""
+        samples += f"{done.abandoned:,} that counted for nothing removed; " if done.abandoned else ""
         print(f"{archive}: {samples}{done.joined:,} files became {done.became:,}, {done.removed:,} removed")
     return exit_codes.PASS
