@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import struct
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import BinaryIO
 
 import google_crc32c
 import numpy as np
@@ -28,7 +30,8 @@ from sample_logs import (
 
 from memory import PEAK_KIB
 from rtmeter.errors import RtmeterError
-from rtmeter.samples import LogReader, read_log
+from rtmeter.samples import LogReader, frames, read_log
+from rtmeter.samples.frames import read_at
 
 GOOD = row_frame(0, wakeup_rows(0, 10))
 
@@ -275,3 +278,37 @@ def test_the_planes_are_those_of_the_specification() -> None:
     """Keeps the tests' own encoder honest: the specification's words, spelt out."""
     values = np.array([[5, 7], [1, -1]])
     assert planes(values) == b"\x0a\x04" + bytes(14) + b"\x02\x03" + bytes(14)
+
+
+@pytest.mark.parametrize("after", [True, False])
+def test_a_hole_of_a_terabyte_is_skipped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, after: bool
+) -> None:
+    path, log, size = tmp_path / "log.rtlog", wakeup_log([10], ended=False), 1 << 40
+    last = row_frame(30, wakeup_rows(30, 5))
+    with path.open("wb") as file:
+        file.write(FILE_HEAD + b"".join(piece.data for piece in log))
+        hole = file.tell()
+        try:
+            file.truncate(size)
+        except OSError:
+            pytest.skip("no file of a terabyte here")
+        if after:
+            file.seek(size)
+            file.write(last.data)
+    with path.open("rb") as file:
+        if file.seek(hole, os.SEEK_HOLE) >= size:
+            pytest.skip("this file system tells of no holes")
+    read_bytes = 0
+
+    def counted(file: BinaryIO, at: int, size: int) -> bytes:
+        nonlocal read_bytes
+        found = read_at(file, at, size)
+        read_bytes += len(found)
+        assert read_bytes < 16 << 20, "it reads the hole"
+        return found
+
+    monkeypatch.setattr(frames, "read_at", counted)
+    reader = LogReader(path)
+    assert rows_read(reader) == [*range(10), *(range(30, 35) if after else ())]
+    assert any(str(hole) in problem for problem in reader.problems), "it is told as damage"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -86,7 +88,7 @@ def parse_head(head: bytes, at: int) -> Frame | None:
 def next_head(file: BinaryIO, at: int, size: int) -> int:
     """Offset of the first trustworthy head at or after ``at``, or ``size``."""
     chunk_bytes = _FIRST_CHUNK_BYTES
-    while at + HEAD_BYTES <= size:
+    while (at := _data_from(file, at, size)) + HEAD_BYTES <= size:
         chunk = read_at(file, at, min(chunk_bytes, size - at))
         found = chunk.find(SYNC)
         while 0 <= found <= len(chunk) - HEAD_BYTES:
@@ -98,6 +100,17 @@ def next_head(file: BinaryIO, at: int, size: int) -> int:
         at += len(chunk) - HEAD_BYTES + 1
         chunk_bytes = min(2 * chunk_bytes, _LAST_CHUNK_BYTES)
     return size
+
+
+def _data_from(file: BinaryIO, at: int, size: int) -> int:
+    """The first offset from ``at`` on that is in no hole of the file, or ``size``: a hole reads as zeros, of
+    which no head begins."""
+    try:
+        return file.seek(at, os.SEEK_DATA)
+    except ValueError:  # it is in memory
+        return at
+    except OSError as error:
+        return size if error.errno == errno.ENXIO else at
 
 
 def scan(file: BinaryIO, start: int, size: int) -> Iterator[tuple[Frame, bytes] | Damage]:
