@@ -174,6 +174,18 @@ def test_a_server_that_is_killed_costs_replies_and_nothing_else(tmp_path: Path, 
     assert found["released"] == found["served"] + found["lost"] + found["skipped"] + found["in_flight"]
 
 
+def test_greetings_that_are_refused_are_no_refused_calls(tmp_path: Path) -> None:
+    """A queue is soon full of them, as long as the server does not look: nothing is measured yet."""
+    config = {"options": {"transport": "unix"}, "receive": "poll", "in_flight": "one", "period_ns": 2 * MS}
+    with client_and_server(tmp_path, config) as (client, server):
+        server.stand_still(2_500 * MS)
+        assert client.end() == 0, client.events
+        assert server.end() == 0, server.events
+    meta = read(client.log)[0].meta
+    assert meta["counters"]["refused_calls"] == 0
+    assert "middleware_refused_calls" not in [doubt["type"] for doubt in meta["warnings"]]
+
+
 def test_a_unix_path_is_removed(tmp_path: Path) -> None:
     path = tmp_path / "server.socket"
     config = {"options": {"transport": "unix", "address": str(path)}}
