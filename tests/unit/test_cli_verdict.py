@@ -301,7 +301,7 @@ def test_a_soft_deadline_tells_by_how_much_releases_are_late(capsys: Captured) -
             "--criticality = 'safe': is no choice; choose hard or firm or soft",
         ),
         ("a --criticality hard", "--deadline: is missing, and no cell of a has a requirement of its own"),
-        ("a --deadline 1ms --confidence 101%", "--confidence = '101%': should be less than 1"),
+        ("a --deadline 1ms --confidence 101%", "--confidence = '101%': should be less than or equal to"),
         ("a --deadline 1ms --confidence x%", "--confidence = 'x%': is no share; write it like 0.95 or 95%"),
         ("a --deadline 1ms --once-in 24", "--once-in = '24': has no unit; write it with its unit"),
     ],

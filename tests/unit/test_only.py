@@ -84,7 +84,7 @@ def test_it_does_not_hold(expression: str) -> None:
         ("adaptor==posix", "did you mean adapter"),
         ("options==x", "is not known"),
         ("period==10", "has no unit"),
-        ("repeat==x", "is not known"),
+        ("repeat==x", "is no whole number"),
         ("scheduling<fifo:80", "by size, which has none"),
         ("lock_memory>false", "by size, which has none"),
         ("adapter in ()", "where a value for adapter was expected"),
