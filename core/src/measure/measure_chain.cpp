@@ -119,7 +119,7 @@ class Chain final : public Measurement {
                           std::to_string(b_.config.connect_timeout_ns / 1'000'000) + " ms",
                       "see the middleware's messages; or raise the connect timeout");
       greet();
-      b_.session.wait(kAgain);
+      hear_until(b_.clock.now_ns() + kAgain);  // all of it: a wait may end with one message
     }
   }
   void greet() noexcept {
@@ -135,12 +135,7 @@ class Chain final : public Measurement {
       while ((t0_ns_ = first_release_told().load(std::memory_order_acquire)) == 0) {
         if (stopped()) return false;
         greet();
-        const bool hears =
-            std::any_of(stages_.begin(), stages_.end(), [](const Stage& s) { return !s.inputs.empty(); });
-        if (hears)
-          b_.session.wait(kAgain);
-        else
-          b_.clock.sleep_until_ns(b_.clock.now_ns() + kAgain);
+        hear_until(b_.clock.now_ns() + kAgain);
       }
     }
     for (Stage& stage : stages_)
