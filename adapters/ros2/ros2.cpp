@@ -55,8 +55,9 @@ const rtm_run& prepared(const rtm_run& run) {
   return run;
 }
 
-// Whether the client has its server beside it.
+// Whether the client has its server beside it. A chain has neither: the option is refused there, unread.
 bool inline_of(const rtm_run& run) {
+  if (run.measurement == RTM_CHAIN) return false;
   const bool asked = kOptions.inline_server.of(run);
   if (asked && !has_topics(run))
     throw kOptions.inline_server.error("inline", "requests are answered by a process of its own",
@@ -89,8 +90,10 @@ class Ros2 final : public rtmeter::Adapter {
     sink.put("name", "ros2").put("version", "1").put("middleware", "ROS 2, rclcpp");
     const std::string loaded = rtmeter_ros::loaded_version("rclcpp", "librclcpp.so");
     sink.put("middleware_version", loaded.empty() ? RTMETER_RCLCPP_VERSION : loaded);
-    for (const char* what : {"wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "request", "cycle"})
+    for (const char* what :
+         {"wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "request", "cycle", "chain"})
       sink.put("measures", what);
+    sink.put("receives.chain", "spin_once");
     sink.put("interfaces", "service");
 #ifdef RTMETER_ROS2_ACTIONS
     sink.put("interfaces", "action");
@@ -102,6 +105,7 @@ class Ros2 final : public rtmeter::Adapter {
     for (const char* way : {"spin", "spin_once", "poll"}) sink.put("receives.request", way);
     sink.put("inline.server", "inline");
     for (const char* place : {"same_node", "same_process"}) sink.put("second_topic", place);
+    for (const char* what : {"subscribers", "publishers", "background_nodes"}) sink.put("beside", what);
     for (const char* what : {"roundtrip", "request", "cycle components=two_threads"})
       sink.put("background", what);
     rtmeter_ros::describe_brings(sink);
@@ -228,7 +232,8 @@ class Ros2 final : public rtmeter::Adapter {
           .put("loan", settings_.loan ? "yes" : "no");
       sink.put("allocator", settings_.tlsf ? "tlsf" : "std");
       if (settings_.tlsf) sink.put("payload_allocator", "std");
-      if (run_.role == RTM_ROLE_CLIENT) sink.put("server", inline_server_ ? "inline" : "process");
+      if (run_.measurement == RTM_ROUNDTRIP && run_.role == RTM_ROLE_CLIENT)
+        sink.put("server", inline_server_ ? "inline" : "process");
     }
     std::vector<rtmeter_common::EndFacts> ends;
     for (const auto& port : ports_) ends.push_back(port->facts());

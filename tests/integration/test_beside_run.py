@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from namespaces import multicast_network
+from ros2_runs import EXECUTORS, needs_ros2
 
 from front import ended, probes_of, rows_of, rtmeter, running
 from rtmeter.cli import invoke
@@ -104,6 +105,12 @@ def over(adapter: str, *more: str) -> Any:
     return pytest.param((adapter, *more), marks=marks, id=adapter)
 
 
+def over_ros2(*more: str) -> list[Any]:
+    """By each of its executors."""
+    by = [(name, ("ros2", *more, "--option", f"executor={name}")) for name in EXECUTORS]
+    return [pytest.param(given, marks=needs_ros2, id=f"ros2-{name}") for name, given in by]
+
+
 @contextmanager
 def network_for(adapter: str) -> Iterator[Sequence[str]]:
     with multicast_network() if adapter == "lcm" else nullcontext([]) as inside:
@@ -139,6 +146,7 @@ TOPICS, ROUTER = ("--option", "transport=topics"), ("--option", "via=router")
         over("rcl", *RELIABLE),
         over("rclpy", *RELIABLE),
         over("ros1", "--history-depth", "100"),
+        *over_ros2(*RELIABLE),
         over("zenoh", *RELIABLE, *ROUTER),
     ],
 )
@@ -151,7 +159,7 @@ def test_every_subscriber_receives_what_the_server_does(tmp_path: Path, given: t
     assert not list(tmp_path.rglob("*.rtlog"))
 
 
-TELL = {"cyclonedds", "fastdds", "dustdds", "rcl", "rclpy"}
+TELL = {"cyclonedds", "fastdds", "dustdds", "rcl", "rclpy", "ros2"}
 """Those that tell whom they have found."""
 
 
@@ -166,6 +174,7 @@ TELL = {"cyclonedds", "fastdds", "dustdds", "rcl", "rclpy"}
         over("rcl"),
         over("rclpy"),
         over("ros1"),
+        *over_ros2(),
         over("zenoh", *ROUTER),
     ],
 )
@@ -190,6 +199,7 @@ def test_background_nodes_are_there_and_the_client_has_found_them(
         over("rcl", *PATIENT),
         over("rclpy", *PATIENT),
         over("ros1", "--history-depth", "5000"),
+        *over_ros2(*PATIENT),
         over("zenoh", *PATIENT, *ROUTER),
     ],
 )

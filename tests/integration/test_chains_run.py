@@ -189,12 +189,14 @@ def test_fan_in_and_fan_out_have_a_result_for_every_path(tmp_path: Path, adapter
     if adapter not in find_probes():
         pytest.skip(f"the adapter {adapter} is not built here")
     with multicast_network() if adapter == "lcm" else nullcontext([]) as inside:
-        every_path_has_a_result(tmp_path, adapter, inside)
+        every_path_has_a_result(tmp_path, adapter, inside=inside)
 
 
-def every_path_has_a_result(folder: Path, adapter: str, inside: Sequence[str] = ()) -> None:
-    """Of a chain that fans out and in, over processes of which one has two stages, and its sums agree."""
-    cell = measured(folder, FAN, "--samples", 50, adapter=adapter, inside=inside)
+def every_path_has_a_result(
+    folder: Path, adapter: str, *more: object, inside: Sequence[str] = ()
+) -> dict[str, Any]:
+    """The cell of a chain that fans out and in, one of its processes with two stages; its sums agree."""
+    cell = measured(folder, FAN, "--samples", 50, *more, adapter=adapter, inside=inside)
     assert cell["valid"], cell["warnings"]
     assert cell["chain"]["processes"]["sensors"] == ["imu", "gps"]
     paths = {" > ".join(path["stages"]): path for path in cell["chain"]["paths"]}
@@ -207,6 +209,7 @@ def every_path_has_a_result(folder: Path, adapter: str, inside: Sequence[str] = 
         assert path["data_age"]["n"] >= counts["arrived"] > 0
     assert cell["chain"]["judged"] == ["camera", "right", "fused", "control", "motor"]
     assert cell["config"]["period_ns"] == 10_000_000
+    return cell
 
 
 def test_a_stage_that_re_stamps_makes_the_cell_invalid_and_is_named(tmp_path: Path) -> None:

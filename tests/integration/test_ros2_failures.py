@@ -19,6 +19,8 @@ pytestmark = needs_ros2
 TIMER: Config = ROS2 | {"measurement": "timer", "mode": "periodic"}
 REQUEST: Config = ROS2 | {"measurement": "request", "role": "server"}
 ALONE: Config = ROS2 | {"measurement": "roundtrip", "role": "client", "loss_timeout_ns": LONG}
+ONE_STAGE = {"stages": [{"name": "a", "period_ns": MS, "samples": 1}]}
+CHAIN: Config = ROS2 | {"measurement": "chain", "role": "client", "chain": ONE_STAGE}
 ALL_EXECUTORS = ("single_threaded", "multi_threaded", "static_single_threaded", "events", "events_cbg")
 
 
@@ -172,6 +174,8 @@ def test_memory_that_is_not_lent(tmp_path: Path, rmw: str) -> None:
         (REQUEST | with_options(allocator="std"), "option allocator"),
         (REQUEST | with_options(history="keep_all"), "option history"),
         (REQUEST | with_options(server="inline"), "option server"),
+        (CHAIN | with_options(server="inline"), "option server"),
+        (CHAIN | {"receive": "spin"}, "receive"),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(tmp_path: Path, config: Config, field: str) -> None:
