@@ -133,31 +133,9 @@ def test_the_command_says_what_was_let_go(place: str, capsys: pytest.CaptureFixt
     assert sampled(archive_at(place))[0] == 1
 
 
-def test_a_writer_killed_before_it_said_so_has_taken_nothing(
-    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    archive, append = archive_at(tmp_path / "archive"), Archive.append
-
-    def killed(self: Archive, name: str, rows: Any, to: Any = None) -> None:
-        if name == "sampled":
-            raise KeyboardInterrupt
-        append(self, name, rows, to)
-
-    with monkeypatch.context() as here:
-        here.setattr(Archive, "append", killed)
-        with pytest.raises(KeyboardInterrupt):
-            add(archive, find_cells(results / "rig0"), with_samples=True)
-    assert len(kept_k(archive.url, 0)) == SAMPLES + WARM_UP  # in the files
-    assert sampled(archive) == (0, 0) and check(archive) == (1, [])
-    assert add(archive, find_cells(results / "rig0"), with_samples=True).sampled == 1
-    assert sampled(archive) == (1, SAMPLES + WARM_UP) and check(archive) == (1, [])
-
-
-def test_samples_of_a_killed_writer_are_told_after_a_week_and_pruned(
-    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Those of late releases too, which would stay for good; one cell of the batch another had added."""
-    archive, append = archive_at(tmp_path / "archive"), Archive.append
+def add_and_be_killed(archive: Archive, results: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Adds the samples too; the end comes before it has said so."""
+    append = Archive.append
 
     def killed(self: Archive, name: str, rows: Any, to: Any = None) -> None:
         if name == "sampled":
@@ -168,6 +146,25 @@ def test_samples_of_a_killed_writer_are_told_after_a_week_and_pruned(
         here.setattr(Archive, "append", killed)
         with pytest.raises(KeyboardInterrupt):
             add(archive, find_cells(results), with_samples=True)
+
+
+def test_a_writer_killed_before_it_said_so_has_taken_nothing(
+    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive = archive_at(tmp_path / "archive")
+    add_and_be_killed(archive, results / "rig0", monkeypatch)
+    assert len(kept_k(archive.url, 0)) == SAMPLES + WARM_UP  # in the files
+    assert sampled(archive) == (0, 0) and check(archive) == (1, [])
+    assert add(archive, find_cells(results / "rig0"), with_samples=True).sampled == 1
+    assert sampled(archive) == (1, SAMPLES + WARM_UP) and check(archive) == (1, [])
+
+
+def test_samples_of_a_killed_writer_are_told_after_a_week_and_pruned(
+    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Those of late releases too, which would stay for good; one cell of the batch another had added."""
+    archive = archive_at(tmp_path / "archive")
+    add_and_be_killed(archive, results, monkeypatch)
     assert add(archive, find_cells(results / "rig0"), with_samples=True).sampled == 1
     week = datetime.now(UTC) + timedelta(hours=KEPT_HOURS)
     assert check(archive, week - timedelta(hours=1)) == (2, [])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import signal
 import stat
 from pathlib import Path
@@ -253,9 +254,14 @@ def test_what_cannot_be_is_refused_by_name(tmp_path: Path, config: Config, field
     assert error["remedy"]
 
 
-@pytest.mark.parametrize("transport", TRANSPORTS)
-def test_a_client_says_that_it_knows_no_server(tmp_path: Path, transport: str) -> None:
-    config = {"measurement": "roundtrip", "role": "client", "options": {"transport": transport}}
+@pytest.mark.parametrize(
+    ("measurement", "transport"), [*(("roundtrip", one) for one in TRANSPORTS), ("request", "unix")]
+)
+def test_a_client_says_that_it_knows_no_server(tmp_path: Path, measurement: str, transport: str) -> None:
+    config = {"measurement": measurement, "role": "client", "options": {"transport": transport}}
     config |= {"loss_timeout_ns": LONG, "connect_timeout_ns": 50 * MS, "session": f"test-{os.getpid()}-none"}
     error = refusal(tmp_path, config)
     assert error["field"] == ("server" if transport == "unix" else "option endpoint")
+    if transport == "unix":
+        refused = re.search(r"(\d+) of the messages were refused", error["message"])
+        assert refused is not None and int(refused[1]) > 0

@@ -211,8 +211,8 @@ impl Settings {
         Ok(format!("{}/{free}", self.transport))
     }
 
-    /// But in a discovery or chain nobody is looked for: ends meet at the endpoints that they are given, so that no two runs
-    /// ever do.
+    /// But in a discovery or chain nobody is looked for: ends meet at the endpoints that they are given, so that
+    /// no two runs ever do.
     fn session(&self, mode: &str, listen: &[&str], connect: &[&str]) -> Result<Session, SetupError> {
         let list = |endpoints: &[&str]| format!("{endpoints:?}");
         let mut config = Config::default();

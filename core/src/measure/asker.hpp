@@ -73,8 +73,8 @@ class Asker : public Exchange<Columns, kSent, kAnswered, kFree> {
   virtual std::string ends() const = 0;
   // Measured path.
   virtual void transmit(const rtm_message& message) noexcept = 0;
-  // The same before the run, where nobody may be there yet.
-  virtual void greet_with(const rtm_message& message) noexcept = 0;
+  // The same before the run, where nobody may be there yet. False if the middleware refused it.
+  virtual bool greet_with(const rtm_message& message) noexcept = 0;
 
   // From the callback: what came, and when (T2).
   void hear(const rtm_message& message, std::int64_t now_ns, Beside beside = {}) noexcept {
@@ -135,7 +135,7 @@ class Asker : public Exchange<Columns, kSent, kAnswered, kFree> {
         look_ns = now_ns + kLook;
       }
       if (now_ns >= ask_ns) {
-        greet_with(payload_.message(RTM_SEQUENCE_HELLO));
+        if (!greet_with(payload_.message(RTM_SEQUENCE_HELLO))) ++refused_;
         ask_ns = now_ns + kAgain;
       }
       const std::uint32_t ticket = answered_.ticket();
@@ -162,7 +162,7 @@ class Asker : public Exchange<Columns, kSent, kAnswered, kFree> {
     const Json* discovery = known.find("discovery");
     return {"server", b_.config.session,
             "did not answer within " + std::to_string(b_.config.connect_timeout_ns / 1'000'000) + " ms (" +
-                ends() + "; " + std::to_string(b_.session.refused_calls()) +
+                ends() + "; " + std::to_string(refused_) +
                 " of the messages were refused by the middleware)" +
                 (discovery == nullptr ? "" : "; " + text_of(*discovery)),
             "check that the server runs, that both ends have the same session, address and payload "
@@ -196,6 +196,7 @@ class Asker : public Exchange<Columns, kSent, kAnswered, kFree> {
 
   const bool open_;
   std::atomic<bool> heard_{false}, greets_{false};
+  std::uint64_t refused_ = 0;  // greetings
   alignas(kCacheLine) std::int64_t highest_ = -1;  // receiver's own: the highest k answered
   alignas(kCacheLine) std::thread receiver_;
   std::atomic<int> receiver_tid_{0};

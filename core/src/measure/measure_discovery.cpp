@@ -67,7 +67,11 @@ class Participant {
     if (now_ns >= next_ns_) {
       const auto sequence =
           static_cast<std::uint64_t>(round_) << kNumberBits | static_cast<unsigned>(number_);
-      session_.publish(publisher_, payload_.message(sequence));
+      const rtm_message message = payload_.message(sequence);
+      if (round_ == kBeforehand)
+        session_.offer(publisher_, message);
+      else
+        session_.publish(publisher_, message);
       next_ns_ = now_ns + kApartNs * all_;
     }
     return next_ns_;

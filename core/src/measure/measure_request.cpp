@@ -19,7 +19,9 @@ class Client final : public Asker<kColumns, kSent, kReceived, kFree> {
   }
   std::string ends() const override { return std::string(name_of(b_.config.interface)) + " " + kService; }
   void transmit(const rtm_message& message) noexcept override { b_.session.call(client_, message); }
-  void greet_with(const rtm_message& message) noexcept override { b_.session.offer_call(client_, message); }
+  bool greet_with(const rtm_message& message) noexcept override {
+    return b_.session.offer_call(client_, message);
+  }
 
   static void on_reply(void* user, rtm_reply what, const rtm_message* message) {
     auto* self = static_cast<Client*>(user);

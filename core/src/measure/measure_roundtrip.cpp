@@ -100,7 +100,7 @@ class Client final : public Asker<columns(kStamped), kSent, kReceived, kFree> {
             "not all subscribers have heard all publishers within " +
                 std::to_string(b_.config.connect_timeout_ns / 1'000'000) + " ms, although the server answers",
             "see the middleware's messages; give it more time (connect_timeout), or fewer of them");
-      transmit(payload_.message(RTM_SEQUENCE_HELLO));
+      greet_with(payload_.message(RTM_SEQUENCE_HELLO));
       pass_time(kAgain);
     }
   }
@@ -108,12 +108,16 @@ class Client final : public Asker<columns(kStamped), kSent, kReceived, kFree> {
   void transmit(const rtm_message& message) noexcept override {
     b_.session.publish(publisher_, message);
     if constexpr (kStamped) {
-      const std::int64_t at_ns = stamps_.take(RTM_PUBLISHER);  // also of a greeting, which has no slot
+      const std::int64_t at_ns = stamps_.take(RTM_PUBLISHER);
       if (auto* slot = pending_.find(static_cast<std::int64_t>(message.sequence)))
         slot->set(kKernelSent, at_ns);
     }
   }
-  void greet_with(const rtm_message& message) noexcept override { transmit(message); }
+  bool greet_with(const rtm_message& message) noexcept override {
+    const bool taken = b_.session.offer(publisher_, message);
+    if constexpr (kStamped) stamps_.take(RTM_PUBLISHER);  // it has no slot
+    return taken;
+  }
 
   static void on_pong(void* user, const rtm_message* message) {
     auto* self = static_cast<Client*>(user);

@@ -68,10 +68,10 @@ class Session {
   }
   // For what is not measured: not counted. True if the middleware took it.
   bool offer(void* publisher, const rtm_message& message) noexcept {
-    return adapter_.publish(publisher, &message) == 0;
+    return took(adapter_.publish(publisher, &message));
   }
   bool offer_call(void* client, const rtm_message& request) noexcept {
-    return adapter_.call(client, &request) == 0;
+    return took(adapter_.call(client, &request));
   }
   // No adapter sees a timeout below 0.
   void spin(std::int64_t timeout_ns) noexcept {
@@ -92,10 +92,12 @@ class Session {
   bool broken() const noexcept { return broken_.load(std::memory_order_relaxed); }
 
  private:
-  void count(int result) noexcept {
-    if (result == 0) return;
-    refused_.fetch_add(1, std::memory_order_relaxed);
+  bool took(int result) noexcept {
     if (result == RTM_BROKEN) broken_.store(true, std::memory_order_relaxed);
+    return result == 0;
+  }
+  void count(int result) noexcept {
+    if (!took(result)) refused_.fetch_add(1, std::memory_order_relaxed);
   }
   template <typename Call>
   void checked(Call&& call);

@@ -112,7 +112,6 @@ class Run {
     set_up();
     announce();
     path_.begin();
-    refused_before_ = session_.refused_calls();
     ran_ = true;
     oversight_.move_on(Phase::measuring);
     tries_ ? try_calls(bench_, out_) : measurement_->run();
@@ -266,15 +265,12 @@ class Run {
     return error_ ? kError : interrupted ? kInterrupted : kComplete;
   }
 
-  // On the measured path.
-  std::uint64_t refused_calls() const { return session_.refused_calls() - refused_before_; }
-
   Json end_frame(const char* outcome) const {
     Json e = Json::object();
     e["outcome"] = outcome;
     e["error"] = error_ ? to_json(*error_) : Json();
     e["rows"] = recorder_.recorded();
-    e["counters"] = to_json(counters_, recorder_.overflow(), refused_calls());
+    e["counters"] = to_json(counters_, recorder_.overflow(), session_.refused_calls());
     e["usage"] = ran_ ? usage_.to_json() : Json();
     Json instrument = instrument_;
     instrument["ring_rows"] = recorder_.ring_rows();
@@ -322,7 +318,8 @@ class Run {
     if (const auto unknown = usage_.doubt(); ran_ && unknown) list.push(*unknown);
     if (const auto short_of = overruns_ ? doubt_of_overruns(config_, overruns_->count()) : std::nullopt)
       list.push(*short_of);
-    if (refused_calls() > 0) list.push(doubt_of_refused(refused_calls(), session_.exception()));
+    if (session_.refused_calls() > 0)
+      list.push(doubt_of_refused(session_.refused_calls(), session_.exception()));
     if (const auto most = doubt_of_lost(config_, progress_.measured(), progress_.lost(), progress_.skipped());
         ran_ && !error_ && most)
       list.push(*most);
@@ -360,7 +357,6 @@ class Run {
   Json adapter_;  // what the middleware said of itself when all was set up
   bool inline_server_ = false;
   bool told_greeted_ = false;     // supervisor's own
-  std::atomic<std::uint64_t> refused_before_{0};  // greetings, while the other end was not there yet
   std::atomic<bool> ran_{false};  // the measurement is set up, and no longer touched but by its run
   Oversight oversight_;
 };

@@ -37,8 +37,8 @@ def prune(
 ) -> Pruned:
     """Lets the samples go that are not for good and were taken ``samples_days`` ago, and those that count for
     nothing for ``kept_hours``; joins small files, and removes those that are no part of the archive for so
-    long. No other row is changed, others may read
-    and add meanwhile, and it may be killed: whatever was joined stays so."""
+    long. No other row is changed, others may read and add meanwhile, and it may be killed: whatever was
+    joined stays so."""
     archive.open()
     done = Pruned()
     oldest = (now or datetime.now(UTC)) - timedelta(days=samples_days)
