@@ -106,7 +106,7 @@ class Trace:
         missing = [event for event in _EVENTS if not (root / "events" / event).is_dir()]
         if missing:
             raise UnavailableError(f"the kernel has no trace event {missing[0]}")
-        folder = root / "instances" / f"rtmeter-{uuid.uuid4()}"
+        folder = root / "instances" / f"rtmeter-{os.getpid()}-{uuid.uuid4()}"
         folder.mkdir()
         undo.callback(folder.rmdir)
         return folder

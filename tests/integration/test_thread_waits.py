@@ -4,11 +4,14 @@ threads of the middleware that have its policy, its priority and its CPU, and fo
 from __future__ import annotations
 
 import os
+import uuid
 from collections.abc import Callable
 
 import pytest
 
-from kernel_trace import UnavailableError, Waits
+from kernel_trace import Trace, UnavailableError, Waits
+from rtmeter.conditions.tracing import sweep
+from rtmeter.host.root import Root
 from rtmeter.measure.probe.probes import find_probes
 from thread_waits import count, two_cpus, variants
 
@@ -60,3 +63,13 @@ def test_it_does_not_meet_threads_on_another_cpu(adapter: str, sized: Callable[.
     assert waits.elsewhere > 0, seen
     assert waits.releases > 0, seen
     assert (waits.ran_on, waits.preempted, waits.slept) == (0, 0, 0), seen
+
+
+def test_a_run_that_tidies_up_leaves_its_recording(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(uuid, "uuid4", lambda: uuid.UUID("99999999-aaaa-bbbb-cccc-dddddddddddd"))
+    try:
+        with Trace() as trace:
+            sweep(Root())
+            assert trace.events() == []
+    except UnavailableError as missing:
+        pytest.skip(str(missing))
