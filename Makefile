@@ -8,7 +8,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 JOBS ?= $(shell nproc)
 # Tests that run at once: most wait for processes more than they compute.
-WORKERS ?= $(shell echo $$(( 2 * $$(nproc) + 1 )))
+WORKERS ?= $(shell echo $$(( 3 * $$(nproc) )))
 # Compiled once: the tests start rtmeter hundreds of times.
 unexport PYTHONDONTWRITEBYTECODE
 # The tests build a wheel, and an adapter beside the core, of what this has compiled already.

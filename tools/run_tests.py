@@ -38,7 +38,7 @@ def main(files: list[str]) -> int:
     scripts = [file for file in files if file not in sources]
     OUT.mkdir(parents=True, exist_ok=True)
     (OUT / "seconds.txt").write_text("")
-    workers = os.environ.get("WORKERS") or str(2 * len(os.sched_getaffinity(0)) + 1)
+    workers = os.environ.get("WORKERS") or str(3 * len(os.sched_getaffinity(0)))
     keep_passed()
     failed: list[str] = []
     with nullcontext() if files else compiled():
