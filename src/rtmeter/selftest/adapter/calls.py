@@ -9,8 +9,8 @@ from rtmeter.model import TWO_ENDS
 from rtmeter.selftest.adapter.check import Check, CheckOutcome, failed, not_applicable, passed
 from rtmeter.selftest.adapter.running import CheckedProbe, RunConfig, UnexpectedError, Way, counted, ways
 
-_LIMIT_S = 40.0
-"""For all trials of one way: each takes half a second, and is given up after some."""
+_SILENCE_S = 15.0
+"""Without a word of one a trial hangs: each takes half a second, or five if the first interrupt() is lost."""
 _REMEDY = (
     "wait and spin block until a callback ran, a timeout passed or interrupt() came, also if just before; a "
     "timeout of 0 returns at once, spin_some always does"
@@ -34,7 +34,7 @@ def _tried(subject: CheckedProbe, way: Way) -> CheckOutcome:
         role = {"role": "server"}
     with subject.run(counted(way.config) | role, "--try") as one:
         try:
-            code = one.end(_LIMIT_S)
+            code = one.end_unless_silent("trial", _SILENCE_S)
         except UnexpectedError:
             code = None
         trials = [event for event in one.events() if event["event"] == "trial"]

@@ -139,6 +139,17 @@ class ProbeRun:
             )
         return code
 
+    def end_unless_silent(self, kind: str, limit_s: float) -> int | None:
+        """Waits for its end, the exit code; None: no further status line of the kind came for so long."""
+        said, since = -1, time.monotonic()
+        while self._popen.poll() is None:
+            if said != (said := sum(event["event"] == kind for event in self.events())):
+                since = time.monotonic()
+            elif time.monotonic() - since > limit_s:
+                return None
+            self.pause()
+        return self.end(0)
+
     def tell(self, line: str) -> None:
         """Writes to its standard input."""
         assert self._popen.stdin is not None
