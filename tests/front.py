@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -78,9 +78,16 @@ def ended(process: subprocess.Popen[str]) -> Done:
 
 def probes_of(front: int, role: str = "") -> list[int]:
     """The probes that the process started, by pid; those of one role if it is given."""
-    listed = subprocess.run(["ps", "-ww", "-eo", "pid,ppid,args"], capture_output=True, text=True, check=True)
-    rows = [line.split(None, 2) for line in listed.stdout.splitlines()[1:]]
-    return [int(pid) for pid, parent, args in rows if int(parent) == front and f"{role}.config.json" in args]
+    children = {pid for listed in _texts(Path(f"/proc/{front}/task"), "*/children") for pid in listed.split()}
+    arguments = {int(pid): "".join(_texts(Path(f"/proc/{pid}"), "cmdline")) for pid in children}
+    return [pid for pid, said in sorted(arguments.items()) if f"{role}.config.json" in said]
+
+
+def _texts(folder: Path, pattern: str) -> Iterator[str]:
+    """Of files of /proc; what ends meanwhile has none."""
+    for file in folder.glob(pattern):
+        with suppress(OSError):
+            yield file.read_text()
 
 
 def rows_of(log: Path) -> int:
