@@ -260,6 +260,7 @@ TEST_F(RecorderTest, RunsItsWriterAsANormalThreadThatTakesNoSignals) {
   // With nothing to write it sleeps: one that looked again and again would always run.
   EXPECT_TRUE(comes_true([&] { return status_line(tid, "State").substr(0, 1) == "S"; }));
   recorder.finish();
+  EXPECT_EQ(recorder.writer_tid(), tid);  // for a moment /proc still lists it, as a thread of ours
   // A joined thread may stay in /proc for a moment.
   EXPECT_TRUE(comes_true([&] { return status_line(tid, "Name").empty(); }));
 }

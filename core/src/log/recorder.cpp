@@ -179,7 +179,7 @@ bool Recorder::make_room(std::uint64_t head) noexcept {
 void Recorder::finish() {
   if (!impl_->running_.exchange(false)) return;
   impl_->wake();
-  impl_->thread_.reset();
+  impl_->thread_->join();
   impl_->finished_ = true;
 }
 

@@ -71,7 +71,7 @@ class Recorder {
   std::uint64_t overflow() const noexcept;       // rows lost to a full ring
   std::size_t high_water() const noexcept;       // fullest the ring has been, rows
   std::size_t ring_rows() const noexcept;
-  int writer_tid() const noexcept;               // 0 unless it runs
+  int writer_tid() const noexcept;               // 0 until it was started
   // True once the log could not be written (disk full); the measured loop should end.
   bool failed() const noexcept;
   std::string failure() const;                   // why, after finish()

@@ -72,7 +72,7 @@ void SecondTopic::connect() {
 void SecondTopic::stop() noexcept {
   move_to(Phase::done);
   if (another_) another_->interrupt();
-  thread_.reset();
+  if (thread_) thread_->join();
   another_.reset();
 }
 

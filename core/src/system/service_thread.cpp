@@ -55,7 +55,12 @@ ServiceThread::ServiceThread(const std::string& name, const std::vector<int>& av
   tid_.wait(0, std::memory_order_acquire);  // blocks: a real-time creator that yields would not let it run
 }
 
-ServiceThread::~ServiceThread() { pthread_join(thread_, nullptr); }
+ServiceThread::~ServiceThread() { join(); }
+
+void ServiceThread::join() noexcept {
+  if (!joined_) pthread_join(thread_, nullptr);
+  joined_ = true;
+}
 
 void* ServiceThread::enter(void* self) {
   auto* thread = static_cast<ServiceThread*>(self);

@@ -27,6 +27,8 @@ class ServiceThread {
   ServiceThread(const ServiceThread&) = delete;
   ServiceThread& operator=(const ServiceThread&) = delete;
 
+  // Waits for its end. Idempotent. Who is joined may be listed in /proc for a moment more, by the same tid().
+  void join() noexcept;
   int tid() const noexcept { return tid_; }
   // Threads that it creates have its name of that moment, unless they take another.
   void rename(const char* name) noexcept { pthread_setname_np(thread_, name); }
@@ -37,6 +39,7 @@ class ServiceThread {
   std::function<void()> body_;
   pthread_t thread_{};
   std::atomic<int> tid_{0};
+  bool joined_ = false;
 };
 
 }  // namespace rtmeter
