@@ -194,8 +194,7 @@ class Ecal final : public rtmeter::Adapter {
   int publish(void* publisher, const rtm_message& message) override {
     eCAL::CPublisher& end = *static_cast<Publisher*>(publisher)->end;
     Frame frame(message);
-    const bool somebody_hears = end.GetSubscriberCount() > 0;
-    return end.Send(frame) || !somebody_hears ? 0 : -1;
+    return end.Send(frame) || end.GetSubscriberCount() == 0 ? 0 : -1;
   }
 
   int spin(std::int64_t timeout_ns) override { return wait(timeout_ns); }
