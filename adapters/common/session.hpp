@@ -12,12 +12,12 @@
 namespace rtmeter_common {
 
 // Both ends, whatever implementation, agree.
-inline std::uint32_t hash_of_session(const rtm_run& run) {
+inline std::uint32_t hash_of(const std::string& text) {
   std::uint32_t hash = 2166136261U;  // FNV-1a
-  for (const char* c = run.session; *c != '\0'; ++c)
-    hash = (hash ^ static_cast<unsigned char>(*c)) * 16777619U;
+  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 16777619U;
   return hash;
 }
+inline std::uint32_t hash_of_session(const rtm_run& run) { return hash_of(run.session); }
 
 // A port that all of a session agree on, below those that the kernel gives out.
 inline int port_of(const rtm_run& run) { return static_cast<int>(10000 + hash_of_session(run) % 20000); }

@@ -1,9 +1,11 @@
-// zeromq: ZeroMQ by its C interface. Best effort is PUB and SUB, reliable PUSH and PULL; a socket a topic and
-// end. Two processes meet by TCP or IPC, of which the server binds; components of one by inproc.
+// zeromq: ZeroMQ by its C interface, PUB and SUB: a socket a topic and end. Who publishes a topic binds, by
+// TCP or IPC, and within its process by inproc; who hears it connects.
 #include <sys/eventfd.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 #include <zmq.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <deque>
@@ -11,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "../common/session.hpp"
 #include "rtmeter/adapter.hpp"
 
 namespace {
@@ -19,9 +22,11 @@ using rtmeter::SetupError;
 
 struct Options : rtmeter::OptionSet {
   rtmeter::Choice transport{
-      *this, "transport", {"tcp", "ipc"}, "what carries round trips; cycles go by inproc"};
-  rtmeter::Text address{*this, "address", "where the server listens by tcp, 127.0.0.1 by default"};
-  rtmeter::Text endpoint{*this, "endpoint", "of the client: the server's sockets, as the server says"};
+      *this, "transport", {"tcp", "ipc"}, "what carries messages; within a process inproc does"};
+  rtmeter::Text address{
+      *this, "address",
+      "of the server, by tcp: it binds there what it hears, too; by default who publishes binds"};
+  rtmeter::Text endpoint{*this, "endpoint", "of the client: the server's sockets, as one with address says"};
 };
 
 // 0, or what ZeroMQ says of the failure as an error of that field.
@@ -51,47 +56,77 @@ class Zeromq final : public rtmeter::Adapter {
     const auto version = std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(patch);
     sink.put("name", "zeromq").put("version", "1");
     sink.put("middleware", "ZeroMQ").put("middleware_version", version);
-    for (const char* what : {"wakeup", "roundtrip", "cycle"}) sink.put("measures", what);
+    for (const char* what : {"wakeup", "roundtrip", "cycle", "chain"}) sink.put("measures", what);
     for (const char* drive : {"sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
+    sink.put("receives.chain", "spin_once");
+    for (const char* what : {"subscribers", "publishers", "background_nodes"}) sink.put("beside", what);
     sink.put("components", "one_thread").put("same_host.transport", "ipc");
     sink.put("brings", "ZMQbg/*: the context's I/O threads, and the one that closes its sockets");
     Options().describe(sink);
   }
 
-  explicit Zeromq(const rtm_run& run) : run_(run), context_(zmq_ctx_new()), wake_(eventfd(0, EFD_NONBLOCK)) {
-    if (wake_ == -1)
+  explicit Zeromq(const rtm_run& run)
+      : run_(run), context_(zmq_ctx_new()), wake_(eventfd(0, EFD_NONBLOCK)),
+        timer_(run.measurement == RTM_CHAIN ? timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK) : wake_) {
+    if (wake_ == -1 || timer_ == -1)
       throw SetupError("adapter", "eventfd", std::strerror(errno), "raise the limit of open files");
     items_.push_back({nullptr, wake_, ZMQ_POLLIN, 0});
+    if (timer_ != wake_) items_.push_back({nullptr, timer_, ZMQ_POLLIN, 0});
     sockets_.emplace_back(zmq_socket(context_.get(), ZMQ_PAIR));  // threads come with the first socket
-    if (run.measurement != RTM_ROUNDTRIP) return;
+    if (run.measurement != RTM_ROUNDTRIP && run.measurement != RTM_CHAIN) return;
     ipc_ = Options().transport.of(run) == "ipc";
+    if (ipc_ || run.measurement == RTM_CHAIN) return;
     if (run.role == RTM_ROLE_CLIENT) endpoint_ = Options().endpoint.of(run);
-    if (run.role == RTM_ROLE_SERVER && !ipc_) address_ = Options().address.of(run, "127.0.0.1");
-    if (run.role == RTM_ROLE_CLIENT && !ipc_ && endpoint_.find(',') == std::string::npos)
+    if (run.role == RTM_ROLE_SERVER) address_ = Options().address.of(run);
+    if (!endpoint_.empty() && endpoint_.find(',') == std::string::npos)
       throw SetupError("option endpoint", endpoint_, "is not where a server listens",
                        "start the server first and give the endpoint that it prints: PONG,PING");
   }
-  ~Zeromq() override { close(wake_); }
+  ~Zeromq() override {
+    if (timer_ != wake_) close(timer_);
+    close(wake_);
+  }
 
   void describe(rtmeter::Sink& sink) const override {
-    if (run_.measurement != RTM_ROUNDTRIP && run_.measurement != RTM_CYCLE) return;
+    if (run_.measurement == RTM_WAKEUP) return;
     sink.put("transport", run_.measurement == RTM_CYCLE ? "inproc" : ipc_ ? "ipc" : "tcp");
     sink.put("qos.reliability", reliable() ? "reliable" : "best_effort");
     sink.put("qos.history", reliable() ? "refuse_new" : "drop_new").put("qos.depth", std::to_string(depth()));
-    if (run_.role == RTM_ROLE_SERVER && !ipc_) sink.put_chosen("endpoint", endpoint_);
+    if (!address_.empty()) sink.put_chosen("endpoint", endpoint_);
   }
 
+  void* create_node(const std::string& name) override {
+    node_ = name;
+    return this;
+  }
   void* create_publisher(void* /*node*/, const std::string& topic) override {
-    return meet(topic, reliable() ? ZMQ_PUSH : ZMQ_PUB, true);
+    void* socket = make(ZMQ_PUB, topic);
+    const int yes = 1;
+    if (reliable())
+      require(zmq_setsockopt(socket, ZMQ_XPUB_NODROP, &yes, sizeof yes), "reliability", "reliable");
+    if (run_.measurement != RTM_ROUNDTRIP) bind(socket, within(topic));
+    own_.push_back(topic);
+    if (run_.role == RTM_ROLE_BESIDE)
+      bind(socket, place_of(topic + "/" + node_));
+    else if (run_.role != RTM_ROLE_SINGLE)
+      meet(socket, topic, true);
+    return socket;
   }
   void* create_subscriber(void* /*node*/, const std::string& topic, rtm_on_message on_message,
                           void* user) override {
-    void* socket = meet(topic, reliable() ? ZMQ_PULL : ZMQ_SUB, false);
-    if (!reliable()) require(zmq_setsockopt(socket, ZMQ_SUBSCRIBE, "", 0), "topic", topic);
+    void* socket = make(ZMQ_SUB, topic);
+    require(zmq_setsockopt(socket, ZMQ_SUBSCRIBE, "", 0), "topic", topic);
+    const bool is_own = std::find(own_.begin(), own_.end(), topic) != own_.end();
+    if (is_own || run_.role == RTM_ROLE_SINGLE)
+      connect(socket, within(topic));
+    else
+      meet(socket, topic, false);
+    for (int n = 2; topic == "ping" && n <= run_.publishers; ++n)
+      connect(socket, place_of(topic + "/publisher" + std::to_string(n)));
     items_.push_back({socket, 0, ZMQ_POLLIN, 0});
     return &subscribers_.emplace_back(Subscriber{socket, on_message, user});
   }
-  // The sequence number stands before the payload. A full queue: PUB drops it, PUSH refuses it.
+  // The sequence number stands before the payload. A full queue: PUB drops it, or refuses it (NODROP).
   int publish(void* publisher, const rtm_message& m) override {
     zmq_msg_t message;
     if (zmq_msg_init_size(&message, sizeof m.sequence + m.bytes) == -1) return -1;
@@ -121,8 +156,7 @@ class Zeromq final : public rtmeter::Adapter {
   // ZeroMQ's mark counts messages between two ends, sender's and receiver's each; its default is 1000.
   int depth() const { return run_.history_depth_asked > 0 ? run_.history_depth_asked : 1000; }
 
-  // A topic is a place: of a round trip's the server binds both, of a cycle's the publisher.
-  void* meet(const std::string& topic, int type, bool publishes) {
+  void* make(int type, const std::string& topic) {
     sockets_.emplace_back(zmq_socket(context_.get(), type));
     void* socket = sockets_.back().get();
     if (socket == nullptr) require(-1, "topic", topic);
@@ -130,30 +164,52 @@ class Zeromq final : public rtmeter::Adapter {
     require(zmq_setsockopt(socket, ZMQ_SNDHWM, &mark, sizeof mark), "history_depth", std::to_string(mark));
     require(zmq_setsockopt(socket, ZMQ_RCVHWM, &mark, sizeof mark), "history_depth", std::to_string(mark));
     require(zmq_setsockopt(socket, ZMQ_LINGER, &none, sizeof none), "topic", topic);
-    const bool binds = run_.role == RTM_ROLE_SERVER || (run_.role == RTM_ROLE_SINGLE && publishes);
-    std::string place = run_.role == RTM_ROLE_SINGLE ? "inproc://" + topic
-                        : ipc_  ? "ipc://@rtmeter-" + std::string(run_.session) + "-" + topic
-                        : binds ? "tcp://" + address_ + ":*"
-                                : of_endpoint(topic);
-    require((binds ? zmq_bind : zmq_connect)(socket, place.c_str()),
-            binds ? "option address" : "option endpoint", place);
-    if (!binds || run_.role == RTM_ROLE_SINGLE) return socket;
+    return socket;
+  }
+  static void bind(void* socket, const std::string& place) {
+    require(zmq_bind(socket, place.c_str()), "session", place);
+  }
+  static void connect(void* socket, const std::string& place) {
+    require(zmq_connect(socket, place.c_str()), "session", place);
+  }
+
+  // Who publishes a topic binds where everybody of the session knows; on two hosts the server binds all.
+  void meet(void* socket, const std::string& topic, bool publishes) {
+    if (!endpoint_.empty() && run_.role == RTM_ROLE_CLIENT) return connect(socket, of_endpoint(topic));
+    if (address_.empty()) return (publishes ? bind : connect)(socket, place_of(topic));
+    const std::string place = "tcp://" + address_ + ":*";
+    require(zmq_bind(socket, place.c_str()), "option address", place);
     char bound[256];
     std::size_t size = sizeof bound;
     require(zmq_getsockopt(socket, ZMQ_LAST_ENDPOINT, bound, &size), "topic", topic);
     endpoint_ += (endpoint_.empty() ? "" : ",") + std::string(bound);
-    return socket;
   }
   // "PONG,PING": in the order in which the server makes them.
   std::string of_endpoint(const std::string& topic) const {
     const std::size_t comma = endpoint_.find(',');
     return topic == "pong" ? endpoint_.substr(0, comma) : endpoint_.substr(comma + 1);
   }
+  static std::string within(const std::string& topic) { return "inproc://" + topic; }
+  // Of this host, and nobody else's: an abstract Unix socket, or an address of the loopback network's and a
+  // port.
+  std::string place_of(const std::string& end) const {
+    const std::string name = rtmeter_common::topic_name(run_, end);
+    if (ipc_) return "ipc://@" + name;
+    const std::uint32_t hash = rtmeter_common::hash_of(name);
+    return "tcp://127." + std::to_string(hash >> 24) + "." + std::to_string(hash >> 16 & 255) + "." +
+           std::to_string(hash % 254 + 1) + ":" + std::to_string(rtmeter_common::port_of(run_));
+  }
 
-  // Waits for a message, interrupt() or the timeout (in milliseconds, rounded up), and calls back
-  // for what is there then. True if it was interrupted.
+  // Waits for a message, interrupt() or the timeout, and calls back for what is there then. True if it was
+  // interrupted. zmq_poll counts milliseconds, rounded up here; stages of a chain have releases to the
+  // nanosecond.
   bool dispatch(std::int64_t timeout_ns) {
-    const long left_ms = timeout_ns >= kForever ? -1 : static_cast<long>((timeout_ns + kMs - 1) / kMs);
+    long left_ms = timeout_ns >= kForever ? -1 : static_cast<long>((timeout_ns + kMs - 1) / kMs);
+    if (timer_ != wake_ && left_ms > 0) {
+      const itimerspec once{{0, 0}, {timeout_ns / (1000 * kMs), timeout_ns % (1000 * kMs)}};
+      timerfd_settime(timer_, 0, &once, nullptr);
+      left_ms = -1;
+    }
     zmq_poll(items_.data(), static_cast<int>(items_.size()), left_ms);
     eventfd_t times = 0;
     const bool interrupted = (items_[0].revents & ZMQ_POLLIN) != 0 && eventfd_read(wake_, &times) == 0;
@@ -178,9 +234,10 @@ class Zeromq final : public rtmeter::Adapter {
   std::vector<Socket> sockets_;
   std::vector<zmq_pollitem_t> items_;
   std::deque<Subscriber> subscribers_;
-  const int wake_;
+  std::vector<std::string> own_;  // topics that this process publishes
+  const int wake_, timer_;
   bool ipc_ = false;
-  std::string address_, endpoint_;
+  std::string node_, address_, endpoint_;
 };
 
 }  // namespace

@@ -99,10 +99,10 @@ def test_too_little_evidence_finds_no_limit(law: Path) -> None:
 SLOW, ELSE = {"dustdds", "rclpy", "zenoh"}, pytest.mark.full_only("the same over the others")
 
 
-def over(adapter: str, *more: str) -> Any:
+def over(adapter: str, *more: str, id: str | None = None) -> Any:
     mark = pytest.mark.skipif(adapter not in find_probes(), reason=f"the adapter {adapter} is not built here")
     marks = [mark, *([ELSE] if adapter in SLOW else [])]
-    return pytest.param((adapter, *more), marks=marks, id=adapter)
+    return pytest.param((adapter, *more), marks=marks, id=id or adapter)
 
 
 def over_ros2(*more: str) -> list[Any]:
@@ -148,6 +148,7 @@ TOPICS, ROUTER = ("--option", "transport=topics"), ("--option", "via=router")
         over("ros1", "--history-depth", "100"),
         *over_ros2(*RELIABLE),
         over("zenoh", *RELIABLE, *ROUTER),
+        over("zeromq", *RELIABLE),
     ],
 )
 def test_every_subscriber_receives_what_the_server_does(tmp_path: Path, given: tuple[str, ...]) -> None:
@@ -176,6 +177,7 @@ TELL = {"cyclonedds", "fastdds", "dustdds", "rcl", "rclpy", "ros2"}
         over("ros1"),
         *over_ros2(),
         over("zenoh", *ROUTER),
+        over("zeromq"),
     ],
 )
 def test_background_nodes_are_there_and_the_client_has_found_them(
@@ -201,6 +203,8 @@ def test_background_nodes_are_there_and_the_client_has_found_them(
         over("ros1", "--history-depth", "5000"),
         *over_ros2(*PATIENT),
         over("zenoh", *PATIENT, *ROUTER),
+        over("zeromq", *PATIENT),
+        over("zeromq", *PATIENT, "--option", "transport=ipc", id="zeromq, ipc"),
     ],
 )
 def test_every_subscriber_receives_what_further_publishers_send(

@@ -180,7 +180,7 @@ judge: camera > right > fused > control > motor
 """
 
 
-FEW = ("posix", "cyclonedds", "ecal", "fastdds", "lcm", "rcl", "ros1")
+FEW = ("posix", "cyclonedds", "ecal", "fastdds", "lcm", "rcl", "ros1", "zeromq")
 OTHERS = [pytest.param(x, marks=pytest.mark.full_only("over others")) for x in ("dustdds", "rclpy", "zenoh")]
 
 
@@ -210,6 +210,36 @@ def every_path_has_a_result(
     assert cell["chain"]["judged"] == ["camera", "right", "fused", "control", "motor"]
     assert cell["config"]["period_ns"] == 10_000_000
     return cell
+
+
+TOGETHER = """
+stages:
+  camera: {period: 5ms}
+  left: {inputs: camera, process: both}
+  right: {inputs: [camera, left], period: 7ms, process: both}
+  motor: {inputs: [left, right], fusion: true, process: both}
+  log: {inputs: left}
+judge: camera > left > right > motor
+"""
+
+
+@pytest.mark.parametrize("reliability", ["best_effort", "reliable"])
+@pytest.mark.parametrize("adapter", ["zeromq"])
+def test_stages_of_one_process_hear_each_other_and_others(
+    tmp_path: Path, adapter: str, reliability: str
+) -> None:
+    if adapter not in find_probes():
+        pytest.skip(f"the adapter {adapter} is not built here")
+    more = ("--samples", 60, "--reliability", reliability, "--history-depth", 200)
+    cell = measured(tmp_path, TOGETHER, *more, adapter=adapter)
+    assert cell["valid"], cell["warnings"]
+    assert cell["chain"]["processes"]["both"] == ["left", "right", "motor"]
+    assert len(cell["chain"]["paths"]) == 4
+    for path in cell["chain"]["paths"]:
+        counts = path["counts"]
+        assert counts["released"] == 60 and counts["lost"] == 0
+        assert counts["released"] == sum(counts[n] for n in ("arrived", "overtaken", "in_flight"))
+    assert cell["counters"]["refused_calls"] == cell["counters"]["corrupted"] == 0
 
 
 def test_a_stage_that_re_stamps_makes_the_cell_invalid_and_is_named(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@
 extern "C" {
 #endif
 
-#define RTM_ADAPTER_ABI 6
+#define RTM_ADAPTER_ABI 7
 
 /* A time or value that the middleware does not give. */
 #define RTM_ABSENT INT64_MIN
@@ -119,6 +119,10 @@ typedef struct rtm_run {
    * own default unless asked, and put what is in effect as qos.history and qos.depth. */
   int32_t history_depth_asked;
   rtm_interface interface; /* RTM_REQUEST */
+  /* RTM_ROUNDTRIP: how many subscribers and publishers topic ping has, the server and the client among them:
+   * 1 each unless something is beside. Both ends are told of both, a further subscriber of publishers. */
+  int32_t subscribers;
+  int32_t publishers;
 } rtm_run;
 
 /* The option's value, or otherwise when it was not given. [setup] */
@@ -190,10 +194,10 @@ typedef struct rtm_timer_traits {
  * Its process starts and stops it again and again, from one thread.
  *
  * Beside the two ends of a round trip there can be further processes (optional, RTM_ROLE_BESIDE): a node with
- * a subscriber of topic ping, which the client then publishes to all of them; one with a publisher of it,
- * whose messages (sequence: its number in the bits from 40 on) nobody answers; or a node alone. Until all
- * subscribers have heard all publishers, these publish greetings again and again, the client
- * RTM_SEQUENCE_HELLO. On a scripted clock they are in the client's process.
+ * a subscriber of topic ping, which the client then publishes to all of them; one with a publisher of it
+ * (nodes publisher2, publisher3, ...), whose messages (sequence: its number in the bits from 40 on) nobody
+ * answers; or a node alone. Until all subscribers have heard all publishers, these publish greetings again
+ * and again, the client RTM_SEQUENCE_HELLO. On a scripted clock they are in the client's process.
  *
  * Where requests are sent (optional: adapters whose middleware has services), a client calls and a server
  * replies; topics and messages have no part in it. A server's on_request comes as on_message does, and the

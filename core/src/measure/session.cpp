@@ -234,6 +234,8 @@ Session::Session(const rtm_adapter& adapter, const Config& config, rtm_drive dri
   run_.history_depth_asked = config.history_depth_asked;
   run_.session = session_.c_str();
   run_.interface = config.interface;
+  run_.subscribers = config.beside ? config.beside->subscribers : 1;
+  run_.publishers = config.beside ? config.beside->publishers : 1;
   run_.components_asked = config.components ? static_cast<std::int32_t>(*config.components) : -1;
   run_.overrun_asked = config.overrun ? static_cast<std::int32_t>(*config.overrun) : -1;
   run_.options = options_.data();

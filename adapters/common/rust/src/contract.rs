@@ -3,7 +3,7 @@
 
 use core::ffi::{c_char, c_int, c_void};
 
-pub const RTM_ADAPTER_ABI: u32 = 6;
+pub const RTM_ADAPTER_ABI: u32 = 7;
 pub const RTM_ABSENT: i64 = i64::MIN;
 pub const RTM_BROKEN: c_int = -2;
 pub const RTM_SEQUENCE_HELLO: u64 = u64::MAX;
@@ -43,6 +43,8 @@ pub struct rtm_run {
     pub components_asked: i32,
     pub history_depth_asked: i32,
     pub interface: rtm_enum,
+    pub subscribers: i32,
+    pub publishers: i32,
 }
 
 #[repr(C)]
@@ -169,7 +171,7 @@ pub(crate) const LAYOUT: &[(&str, usize)] = layout! {
     rtm_option { key, value }
     rtm_run { measurement, role, drive, receive, timer_mode, period_ns, payload_bytes, reliability, history_depth,
               session, overrun_asked, options, option_count, components_asked,
-              history_depth_asked, interface }
+              history_depth_asked, interface, subscribers, publishers }
     rtm_sink { put }
     rtm_message { sequence, data, bytes }
     rtm_fire { reported_expected_ns, reported_actual_ns }

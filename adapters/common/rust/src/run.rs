@@ -140,6 +140,14 @@ impl Run<'_> {
     pub fn interface(&self) -> Interface {
         Interface::from_header(self.0.interface)
     }
+    /// Of topic ping, the server among them.
+    pub fn subscribers(&self) -> usize {
+        self.0.subscribers as usize
+    }
+    /// Of topic ping, the client among them.
+    pub fn publishers(&self) -> usize {
+        self.0.publishers as usize
+    }
     pub fn session(&self) -> String {
         text(self.0.session)
     }

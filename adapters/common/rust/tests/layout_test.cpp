@@ -39,6 +39,8 @@ TEST(RustContract, StructuresAreLaidOutAsInTheHeader) {
   EXPECT_PLACE(rtm_run, components_asked);
   EXPECT_PLACE(rtm_run, history_depth_asked);
   EXPECT_PLACE(rtm_run, interface);
+  EXPECT_PLACE(rtm_run, subscribers);
+  EXPECT_PLACE(rtm_run, publishers);
   EXPECT_SIZE(rtm_sink);
   EXPECT_PLACE(rtm_sink, put);
   EXPECT_SIZE(rtm_message);
