@@ -142,6 +142,7 @@ TOPICS, ROUTER = ("--option", "transport=topics"), ("--option", "via=router")
         over("cyclonedds", *RELIABLE),
         over("fastdds", *RELIABLE),
         over("dustdds", *RELIABLE),
+        over("iceoryx2", *RELIABLE),
         over("lcm", "--history-depth", "100"),
         over("rcl", *RELIABLE),
         over("rclpy", *RELIABLE),
@@ -171,6 +172,7 @@ TELL = {"cyclonedds", "fastdds", "dustdds", "rcl", "rclpy", "ros2"}
         over("cyclonedds"),
         over("fastdds"),
         over("dustdds"),
+        over("iceoryx2"),
         over("lcm"),
         over("rcl"),
         over("rclpy"),
@@ -188,7 +190,8 @@ def test_background_nodes_are_there_and_the_client_has_found_them(
     assert [one["name"] for one in found["background_nodes"]] == ["background1", "background2"]
     assert (found["sent"], found["identity"], found["subscribers"]) == (None, None, [])
     assert found["knew"] >= 3 if given[0] in TELL else found["knew"] is None
-    assert all((one["threads"] > 0) == (given[0] != "posix") for one in found["background_nodes"])
+    has_threads = given[0] not in {"posix", "iceoryx2"}
+    assert all((one["threads"] > 0) == has_threads for one in found["background_nodes"])
     assert cell["config"]["background_nodes"] == 2 and cell["summary"]["counts"]["released"] == 20
 
 
@@ -198,6 +201,8 @@ def test_background_nodes_are_there_and_the_client_has_found_them(
         over("cyclonedds", *PATIENT),
         over("fastdds", *PATIENT),
         over("dustdds", *PATIENT),
+        over("iceoryx2", *PATIENT),
+        over("iceoryx2", *PATIENT, "--receive", "spin_once", id="iceoryx2, by spin_once"),
         over("rcl", *PATIENT),
         over("rclpy", *PATIENT),
         over("ros1", "--history-depth", "5000"),

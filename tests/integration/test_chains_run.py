@@ -180,7 +180,7 @@ judge: camera > right > fused > control > motor
 """
 
 
-FEW = ("posix", "cyclonedds", "ecal", "fastdds", "lcm", "rcl", "ros1", "zeromq")
+FEW = ("posix", "cyclonedds", "ecal", "fastdds", "iceoryx2", "lcm", "rcl", "ros1", "zeromq")
 OTHERS = [pytest.param(x, marks=pytest.mark.full_only("over others")) for x in ("dustdds", "rclpy", "zenoh")]
 
 
@@ -224,7 +224,7 @@ judge: camera > left > right > motor
 
 
 @pytest.mark.parametrize("reliability", ["best_effort", "reliable"])
-@pytest.mark.parametrize("adapter", ["zeromq"])
+@pytest.mark.parametrize("adapter", ["iceoryx2", "zeromq"])
 def test_stages_of_one_process_hear_each_other_and_others(
     tmp_path: Path, adapter: str, reliability: str
 ) -> None:
@@ -240,6 +240,20 @@ def test_stages_of_one_process_hear_each_other_and_others(
         assert counts["released"] == 60 and counts["lost"] == 0
         assert counts["released"] == sum(counts[n] for n in ("arrived", "overtaken", "in_flight"))
     assert cell["counters"]["refused_calls"] == cell["counters"]["corrupted"] == 0
+
+
+@pytest.mark.parametrize("adapter", ["posix", "iceoryx2", "zeromq"])
+def test_a_stage_is_woken_by_each_of_its_inputs(tmp_path: Path, adapter: str) -> None:
+    if adapter not in find_probes():
+        pytest.skip(f"the adapter {adapter} is not built here")
+    graph = "stages:\n  slow: {period: 400ms}\n  fast: {period: 20ms}\n  both: {inputs: [slow, fast]}\n"
+    cell = measured(tmp_path, graph, "--samples", 4, adapter=adapter)
+    assert cell["valid"], cell["warnings"]
+    rows = rows_of(tmp_path / "cell" / "stages" / "both.rtlog", [Spec("only", "event")])["only"]
+    released, received, way = (rows[name] for name in ("sample_release_ns", "received_ns", "way"))
+    t0 = released[way == 0].min()
+    of_slow = t0 - (t0 - released) // 400_000_000 * 400_000_000  # its release at or after each
+    assert (received[way == 1] < of_slow[way == 1]).any(), "fast is heard only when slow wakes the stage"
 
 
 def test_a_stage_that_re_stamps_makes_the_cell_invalid_and_is_named(tmp_path: Path) -> None:

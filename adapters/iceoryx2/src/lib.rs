@@ -3,29 +3,35 @@
 
 mod matches;
 mod services;
+mod topics;
+mod wakeup;
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use iceoryx2::port::listener::Listener;
 use iceoryx2::port::notifier::Notifier;
-use iceoryx2::port::publisher::Publisher as Port;
-use iceoryx2::port::subscriber::Subscriber;
 use iceoryx2::prelude::*;
 use iceoryx2::service::port_factory::{event, publish_subscribe, request_response};
 use rtmeter_adapter::{
-    Adapter, Dispatches, Interrupted, Matches, Measurement, Message, OnMatch, OnMessage, OnReply, Publisher,
-    Receive, Refused, Reliability, Role, Run, Services, SetupError, Sink, Topics, pinned_version,
+    Adapter, Dispatches, Interrupted, Matches, Measurement, OnMatch, OnMessage, OnReply, Receive, Refused,
+    Reliability, Role, Run, Services, SetupError, Sink, Topics, pinned_version,
 };
 
-use matches::{MOST, Watch};
+use matches::Watch;
+use topics::{Reader, Writer};
+use wakeup::Wakeup;
 
 /// Between processes; what one thread makes, another may use, as `--receive spin` does.
 type Variant = ipc_threadsafe::Service;
 type Topic = publish_subscribe::PortFactory<Variant, [u8], u64>;
 type Service = request_response::PortFactory<Variant, [u8], u64, [u8], u64>;
 
+/// Participants of a discovery, or processes that hear a stage of a chain: iceoryx2's own default is two publishers
+/// and eight subscribers.
+const MOST: usize = 128;
+/// Notifiers of a participant or process: of its publisher, of its subscriber, and the one that interrupts.
+const NOTIFIERS: usize = 3;
 /// Of messages that come while others are taken.
 const BURST: usize = 1024;
 
@@ -40,52 +46,14 @@ fn notify(end: Option<&Notifier<Variant>>) -> Result<(), Refused> {
     end.map_or(Ok(()), |end| end.notify().map(|_| ()).map_err(|_| Refused::Call))
 }
 
-/// The user header is the sequence number.
-struct Writer {
-    port: Port<Variant, [u8], u64>,
-    /// Of the process that receives; None where it polls.
-    wakes: Option<Notifier<Variant>>,
-}
-
-impl Publisher for Writer {
-    /// The payload is written where the receiver reads it.
-    fn publish(&self, message: &Message) -> Result<(), Refused> {
-        let mut sample = self.port.loan_slice_uninit(message.data.len()).map_err(|_| Refused::Call)?;
-        *sample.user_header_mut() = message.sequence;
-        sample.write_from_slice(message.data).send().map_err(|_| Refused::Call)?;
-        notify(self.wakes.as_ref())
-    }
-}
-
-/// What a subscriber receives, and who is told.
-struct Reader {
-    port: Subscriber<Variant, [u8], u64>,
-    on_message: OnMessage,
-    /// Of a discovery: there while the port is.
-    _tells: Option<Notifier<Variant>>,
-}
-
-impl Received for Reader {
-    fn take_all(&self) -> Result<usize, Refused> {
-        for taken in 0..BURST {
-            let Some(sample) = self.port.receive().map_err(|_| Refused::Call)? else { return Ok(taken) };
-            self.on_message.call(*sample.user_header(), sample.payload());
-        }
-        Ok(BURST)
-    }
-}
-
-/// What the measured thread waits at.
-struct Wakeup {
-    listener: Listener<Variant>,
-    interrupts: Notifier<Variant>,
-}
-
 struct Iceoryx2 {
     role: Role,
     talks: bool,
     polls: bool,
+    chains: bool,
     meets: bool,
+    /// Ends of a topic, where there may be more than iceoryx2's own defaults.
+    most: Option<usize>,
     reliability: Reliability,
     depth: usize,
     payload_bytes: usize,
@@ -111,12 +79,38 @@ impl Iceoryx2 {
         ServiceName::new(&name).map_err(|error| failed("session", &name, &error))
     }
 
-    /// The event at which a process waits for its messages.
-    fn event_of(&self, role: Role) -> Result<event::PortFactory<Variant>, SetupError> {
-        let name = self.name(&format!("{role:?}"))?;
-        let event = self.node.service_builder(&name).event();
-        let event = if self.meets { matches::of_all(event) } else { event };
+    /// The event at which processes wait for their messages.
+    fn event(&self, name: &str) -> Result<event::PortFactory<Variant>, SetupError> {
+        let name = self.name(name)?;
+        let mut event = self.node.service_builder(&name).event();
+        if let Some(most) = self.most {
+            event = event.max_nodes(most).max_listeners(most).max_notifiers(NOTIFIERS * most);
+        }
+        let event = if self.meets { matches::telling(event) } else { event };
         event.open_or_create().map_err(|e| failed("event", &name, &e))
+    }
+
+    /// The name of the event at which those wait who hear what this process sends of the topic, or in a further
+    /// process what it hears.
+    fn event_of_hearers<'a>(&self, topic: &'a str) -> &'a str {
+        match self.role {
+            _ if self.chains => topic,
+            Role::Client | Role::Beside => "Server",
+            Role::Server => "Client",
+            Role::Single => "Single",
+        }
+    }
+
+    /// Waits at that event, too.
+    fn listen(&mut self, at: &str) -> Result<(), SetupError> {
+        let event = self.event(at)?;
+        let listener = event.listener_builder().create().map_err(|e| failed("listener", at, &e))?;
+        if let Some(wakeup) = &mut self.wakeup {
+            return wakeup.also_at(listener).map_err(|e| failed("wait set", at, &e));
+        }
+        let interrupts = event.notifier_builder().create().map_err(|e| failed("notifier", at, &e))?;
+        self.wakeup = Some(Wakeup::at(listener, interrupts));
+        Ok(())
     }
 
     /// Opened once for all of a process's ends: a service that is left by its last is gone.
@@ -131,8 +125,8 @@ impl Iceoryx2 {
             .enable_safe_overflow(self.reliability == Reliability::BestEffort)
             .subscriber_max_buffer_size(self.depth)
             .history_size(0);
-        if self.meets {
-            service = service.max_nodes(MOST).max_publishers(MOST).max_subscribers(MOST);
+        if let Some(most) = self.most {
+            service = service.max_nodes(most).max_publishers(most).max_subscribers(most);
         }
         let service = service.open_or_create();
         made.push((topic.into(), service.map_err(|error| failed("topic", topic, &error))?));
@@ -147,15 +141,10 @@ impl Iceoryx2 {
 
     /// What tells the other process; None where it polls.
     fn waker(&self, of: &str) -> Result<Option<Notifier<Variant>>, SetupError> {
-        let receiver = match self.role {
-            Role::Client => Role::Server,
-            Role::Server => Role::Client,
-            Role::Single | Role::Beside => Role::Single,
-        };
         if self.polls {
             return Ok(None);
         }
-        let made = self.event_of(receiver)?.notifier_builder().create();
+        let made = self.event(self.event_of_hearers(of))?.notifier_builder().create();
         made.map(Some).map_err(|error| failed("notifier", of, &error))
     }
 
@@ -197,7 +186,7 @@ impl Adapter for Iceoryx2 {
         sink.put("name", "iceoryx2").put("version", env!("CARGO_PKG_VERSION_MAJOR"));
         sink.put("middleware", "Eclipse iceoryx2");
         sink.put("middleware_version", pinned_version(include_str!("../Cargo.lock"), "iceoryx2"));
-        for what in ["wakeup", "roundtrip", "request", "cycle", "discovery"] {
+        for what in ["wakeup", "roundtrip", "request", "cycle", "chain", "discovery"] {
             sink.put("measures", what);
         }
         sink.put("interfaces", "service");
@@ -210,7 +199,11 @@ impl Adapter for Iceoryx2 {
         for way in ["spin_once", "poll"] {
             sink.put("receives.cycle", way);
         }
-        sink.put("receives.discovery", "spin_once").put("matches", "publisher").put("matches", "subscriber");
+        for what in ["subscribers", "publishers", "background_nodes"] {
+            sink.put("beside", what);
+        }
+        sink.put("receives.chain", "spin_once").put("receives.discovery", "spin_once");
+        sink.put("matches", "publisher").put("matches", "subscriber");
         sink.put("components", "one_thread").put("second_topic", "same_node").put("server", "same_host");
     }
 
@@ -220,14 +213,16 @@ impl Adapter for Iceoryx2 {
         // The probe ends by its own signals.
         let node = NodeBuilder::new().signal_handling_mode(SignalHandlingMode::Disabled);
         let node = node.create::<Variant>().map_err(|error| failed("node", &prefix, &error))?;
+        let chains = run.measurement() == Measurement::Chain;
+        let meets = run.measurement() == Measurement::Discovery;
+        let ends = run.subscribers() + run.publishers();
         let mut adapter = Self {
             role: run.role(),
-            talks: matches!(
-                run.measurement(),
-                Measurement::RoundTrip | Measurement::Request | Measurement::Cycle | Measurement::Discovery
-            ),
+            talks: run.measurement() != Measurement::Wakeup,
             polls: run.receive() == Receive::Poll,
-            meets: run.measurement() == Measurement::Discovery,
+            chains,
+            meets,
+            most: if chains || meets { Some(MOST) } else { (ends > 2).then_some(ends) },
             reliability: run.reliability(),
             depth: run.history_depth() as usize,
             payload_bytes: run.payload_bytes() as usize,
@@ -240,11 +235,11 @@ impl Adapter for Iceoryx2 {
             service: Mutex::default(),
             interrupted: AtomicBool::new(false),
         };
-        if adapter.talks && !adapter.polls {
-            let event = adapter.event_of(adapter.role)?;
-            let listener = event.listener_builder().create().map_err(|e| failed("listener", "", &e))?;
-            let interrupts = event.notifier_builder().create().map_err(|e| failed("notifier", "", &e))?;
-            adapter.wakeup = Some(Wakeup { listener, interrupts });
+        // Of a chain each topic that it hears has an event; and a further process one besides, that nobody notifies.
+        if adapter.talks && !adapter.polls && !chains {
+            let further = format!("process {}", std::process::id());
+            let role = format!("{:?}", adapter.role);
+            adapter.listen(if adapter.role == Role::Beside { &further } else { &role })?;
         }
         Ok(adapter)
     }
@@ -312,6 +307,9 @@ impl Topics for Iceoryx2 {
         let port = self.of_topic(topic, |service| service.subscriber_builder().create());
         let port = port.map_err(|error| failed("topic", topic, &error))?;
         let _tells = if self.meets { self.waker(topic)? } else { None };
+        if !self.polls && (self.chains || self.role == Role::Beside) {
+            self.listen(self.event_of_hearers(topic))?;
+        }
         self.inboxes.push(Box::new(Reader { port, on_message, _tells }));
         Ok(())
     }
@@ -368,12 +366,8 @@ impl Dispatches for Iceoryx2 {
             if left.is_some_and(|left| left.is_zero()) {
                 return Ok(false);
             }
-            let Some(Wakeup { listener, .. }) = &self.wakeup else { continue };
-            let woken = match left {
-                None => listener.blocking_wait(|_| {}),
-                Some(left) => listener.timed_wait(|_| {}, left),
-            };
-            woken.map_err(|_| Refused::Call)?;
+            let Some(wakeup) = &self.wakeup else { continue };
+            wakeup.wait(left)?;
         }
     }
 
@@ -385,8 +379,8 @@ impl Dispatches for Iceoryx2 {
 impl Interrupted for Iceoryx2 {
     fn interrupt(&self) {
         self.interrupted.store(true, Ordering::Release);
-        if let Some(Wakeup { interrupts, .. }) = &self.wakeup {
-            let _ = interrupts.notify();
+        if let Some(wakeup) = &self.wakeup {
+            wakeup.interrupt();
         }
     }
 }

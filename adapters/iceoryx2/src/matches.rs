@@ -9,14 +9,8 @@ use rtmeter_adapter::{End, OnMatch};
 
 use crate::{Topic, Variant};
 
-/// Participants that there can be: iceoryx2's own default is two publishers.
-pub const MOST: usize = 128;
-/// Notifiers of a participant: of its publisher, of its subscriber, and the one that interrupts.
-const NOTIFIERS: usize = 3;
-
-/// The event of all participants.
-pub fn of_all(event: Builder<Variant>) -> Builder<Variant> {
-    let event = event.max_nodes(MOST).max_listeners(MOST).max_notifiers(NOTIFIERS * MOST);
+/// The event of all participants, which tells of its notifiers.
+pub fn telling(event: Builder<Variant>) -> Builder<Variant> {
     let changed = EventId::new(0);
     event.notifier_created_event(changed).notifier_dropped_event(changed).notifier_dead_event(changed)
 }
