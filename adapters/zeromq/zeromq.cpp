@@ -23,6 +23,8 @@ using rtmeter::SetupError;
 struct Options : rtmeter::OptionSet {
   rtmeter::Choice transport{
       *this, "transport", {"tcp", "ipc"}, "what carries messages; within a process inproc does"};
+  rtmeter::Flag conflate{*this, "conflate",
+                         "queues of one message, which the next replaces, in the place of the marks"};
   rtmeter::Text address{
       *this, "address",
       "of the server, by tcp: it binds there what it hears, too; by default who publishes binds"};
@@ -73,6 +75,7 @@ class Zeromq final : public rtmeter::Adapter {
     items_.push_back({nullptr, wake_, ZMQ_POLLIN, 0});
     if (timer_ != wake_) items_.push_back({nullptr, timer_, ZMQ_POLLIN, 0});
     sockets_.emplace_back(zmq_socket(context_.get(), ZMQ_PAIR));  // threads come with the first socket
+    if (run.measurement != RTM_WAKEUP) conflate_ = checked_conflate(run);
     if (run.measurement != RTM_ROUNDTRIP && run.measurement != RTM_CHAIN) return;
     ipc_ = Options().transport.of(run) == "ipc";
     if (ipc_ || run.measurement == RTM_CHAIN) return;
@@ -91,7 +94,8 @@ class Zeromq final : public rtmeter::Adapter {
     if (run_.measurement == RTM_WAKEUP) return;
     sink.put("transport", run_.measurement == RTM_CYCLE ? "inproc" : ipc_ ? "ipc" : "tcp");
     sink.put("qos.reliability", reliable() ? "reliable" : "best_effort");
-    sink.put("qos.history", reliable() ? "refuse_new" : "drop_new").put("qos.depth", std::to_string(depth()));
+    sink.put("qos.history", conflate_ ? "keep_last" : reliable() ? "refuse_new" : "drop_new");
+    sink.put("qos.depth", std::to_string(conflate_ ? 1 : depth()));
     if (!address_.empty()) sink.put_chosen("endpoint", endpoint_);
   }
 
@@ -155,14 +159,26 @@ class Zeromq final : public rtmeter::Adapter {
   bool reliable() const { return run_.reliability == RTM_RELIABLE; }
   // ZeroMQ's mark counts messages between two ends, sender's and receiver's each; its default is 1000.
   int depth() const { return run_.history_depth_asked > 0 ? run_.history_depth_asked : 1000; }
+  static bool checked_conflate(const rtm_run& run) {
+    if (!Options().conflate.of(run)) return false;
+    const std::string instead = "leave one of the two out";
+    if (run.reliability == RTM_RELIABLE)
+      throw SetupError("reliability", "reliable", "a queue that replaces (conflate) refuses nothing",
+                       instead);
+    if (run.history_depth_asked > 1)
+      throw SetupError("history_depth", std::to_string(run.history_depth_asked),
+                       "a queue that replaces (conflate) holds one message", instead);
+    return true;
+  }
 
   void* make(int type, const std::string& topic) {
     sockets_.emplace_back(zmq_socket(context_.get(), type));
     void* socket = sockets_.back().get();
     if (socket == nullptr) require(-1, "topic", topic);
-    const int none = 0, mark = depth();
+    const int none = 0, mark = depth(), conflate = conflate_;
     require(zmq_setsockopt(socket, ZMQ_SNDHWM, &mark, sizeof mark), "history_depth", std::to_string(mark));
     require(zmq_setsockopt(socket, ZMQ_RCVHWM, &mark, sizeof mark), "history_depth", std::to_string(mark));
+    require(zmq_setsockopt(socket, ZMQ_CONFLATE, &conflate, sizeof conflate), "option conflate", "yes");
     require(zmq_setsockopt(socket, ZMQ_LINGER, &none, sizeof none), "topic", topic);
     return socket;
   }
@@ -236,7 +252,7 @@ class Zeromq final : public rtmeter::Adapter {
   std::deque<Subscriber> subscribers_;
   std::vector<std::string> own_;  // topics that this process publishes
   const int wake_, timer_;
-  bool ipc_ = false;
+  bool ipc_ = false, conflate_ = false;
   std::string node_, address_, endpoint_;
 };
 

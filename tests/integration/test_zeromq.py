@@ -1,12 +1,13 @@
-"""What only ZeroMQ has: who binds, and by what."""
+"""What only ZeroMQ has: who binds, by what, and queues of one message."""
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
 from dds_runs import settled
-from probe_runs import MS, Config, client_and_server, read
+from probe_runs import LONG, MS, Config, client_and_server, read, refusal
 from test_chains_run import every_path_has_a_result
 
 from rtmeter.measure.probe.probes import find_probes
@@ -37,3 +38,32 @@ def test_a_chain_by_ipc_has_a_result_for_every_path(tmp_path: Path) -> None:
     cell = every_path_has_a_result(tmp_path, "zeromq", "--option", "transport=ipc")
     facts = cell["adapter_facts"]
     assert (facts["transport"], facts["qos"]["history"]) == ("ipc", "drop_new")
+
+
+@pytest.mark.parametrize(
+    ("conflate", "timeout_ns", "stalls", "qos"),
+    [
+        ("no", LONG, 3, {"history": "drop_new", "depth": "1000"}),
+        ("yes", 1000 * MS, 200, {"history": "keep_last", "depth": "1"}),
+    ],
+)
+def test_what_came_while_a_server_stood_still_waits_or_is_replaced(
+    tmp_path: Path, conflate: str, timeout_ns: int, stalls: int, qos: dict[str, str]
+) -> None:
+    asked = SHORT | {"samples": 1_000_000, "in_flight": "open", "loss_timeout_ns": timeout_ns}
+    with client_and_server(tmp_path, asked | {"options": {"conflate": conflate}}) as (client, server):
+        client.until_released()
+        for _ in range(stalls):
+            server.stand_still(50 * MS)
+            if client.until("progress")["lost"]:
+                break
+        client.process.send_signal(signal.SIGINT)
+        found = settled(client, server, interrupted=True)
+    assert (found["lost"] > 0) == (conflate == "yes")
+    assert qos.items() <= read(client.log)[0].meta["adapter"]["qos"].items()
+
+
+@pytest.mark.parametrize("asked", [{"reliability": "reliable"}, {"history_depth": 2}])
+def test_a_queue_of_one_neither_refuses_nor_is_deeper(tmp_path: Path, asked: Config) -> None:
+    more = {"measurement": "cycle", "loss_timeout_ns": LONG, "options": {"conflate": "yes"}}
+    assert refusal(tmp_path, SHORT | more | asked)["field"] in asked
