@@ -23,7 +23,7 @@ from rtmeter.explain.events import (
     Trace,
 )
 from rtmeter.explain.parts import explain_parts
-from rtmeter.explain.segments import Key
+from rtmeter.explain.segments import Key, Segment
 from rtmeter.explain.timeline import doings
 
 MS = 1_000_000
@@ -66,7 +66,7 @@ def test_surroundings_that_touch_one_another_tell_of_each_other() -> None:
     ]
     releases = [Release(0, 150, 180, False), Release(1, 151, 160, False), Release(2, 900, 1100, True)]
     found = explain_parts([Trace(rows)], releases, T, [(50, 860), (60, 170), (850, 1190)])
-    assert found.releases[2].segments[0] == (900, 1000, Key("held_off", "other"))
+    assert found.releases[2].segments[0] == Segment(900, 1000, Key("held_off", "other"))
 
 
 def halves(rows: list[Event]) -> list[Trace]:

@@ -48,7 +48,7 @@ def test_the_bars_and_timelines_are_of_what_happened(tmp_path: Path) -> None:
     assert sum(ns for _, ns in one.times_ns) == 8 * LATE_NS
     assert [shown.k for shown in found.worst] == [0, 5, 10]
     for shown in found.worst:
-        spans = [(start, end) for start, end, _ in shown.segments]
+        spans = [(one.start_ns, one.end_ns) for one in shown.segments]
         assert spans[0][0] == 0 and spans[-1][1] == LATE_NS
         assert all(a[1] == b[0] for a, b in pairwise(spans))
         doing = [(one.kind, one.name, one.start_ns, one.end_ns) for one in shown.doings if one.end_ns > 0]

@@ -13,7 +13,7 @@ from rtmeter.cli.explanations import show_explanation
 from rtmeter.cli.output import console, microseconds, print_json
 from rtmeter.errors import RtmeterError
 from rtmeter.explain.causes import chosen
-from rtmeter.explain.words import words_of
+from rtmeter.explain.words import words_of_cause
 from rtmeter.judge.explained import REMEDY, explained
 from rtmeter.judge.why import stampless
 from rtmeter.judge.why_cells import CellCauses, causes_of, is_traced
@@ -70,7 +70,7 @@ def _show_rows(found: Sequence[CellCauses], path: Path) -> None:
     out, table = console(), Table("cell", "late releases", "their lateness\nus", "first causes")
     for one in found:
         shares = [
-            f"{words_of(row.key)} ({100 * row.lateness_ns / one.lateness_ns:.0f} %)"
+            f"{words_of_cause(row)} ({100 * row.lateness_ns / one.lateness_ns:.0f} %)"
             for row in one.causes[:_CAUSES]
             if one.lateness_ns
         ]

@@ -12,7 +12,7 @@ from rtmeter.cli.columns import print_table
 from rtmeter.cli.output import console, doubt_words, microseconds
 from rtmeter.explain.causes import Explained, Explanation, Ranked
 from rtmeter.explain.segments import UNKNOWN
-from rtmeter.explain.words import words_of
+from rtmeter.explain.words import words_of, words_of_cause
 from rtmeter.judge.why import mends, stampless_words
 from rtmeter.values import format_duration, harmless
 
@@ -86,12 +86,13 @@ def show_explanation(
     )
     if found.causes:
         table = Table("cause", "late releases", "their lateness\nus", "share")
-        rows = [(row.key, row.releases, row.lateness_ns) for row in found.causes]
-        if all(key != UNKNOWN for key, *_ in rows):
-            rows.append((UNKNOWN, 0, 0))
-        for key, count, ns in rows:
+        rows = list(found.causes)
+        if all(row.key != UNKNOWN for row in rows):
+            rows.append(Ranked(UNKNOWN, 0, 0))
+        for row in rows:
+            ns = row.lateness_ns
             share = f"{100 * ns / lateness_ns:.0f} %" if lateness_ns else "-"
-            table.add_row(words_of(key), f"{count:,}", microseconds(ns), share)
+            table.add_row(words_of_cause(row), f"{row.releases:,}", microseconds(ns), share)
         print_table(out, table, markup=False)
     for line in _advice(found.causes, cell) if cell is not None else ():
         out.print(line, markup=False, soft_wrap=True)
@@ -104,14 +105,14 @@ def _advice(causes: Iterable[Ranked], cell: CellExplanation) -> Iterator[str]:
     """What mends some of the causes, each once, with those that it holds for."""
     holds_for: dict[str, list[Ranked]] = {}
     for cause in causes:
-        if see := mends(cause.key, cell.cell.record):
+        if see := mends(cause, cell.cell.record):
             holds_for.setdefault(see, []).append(cause)
     for see, mended in holds_for.items():
         others = f" and {len(mended) - 1:,} more causes" if len(mended) > 2 else ""
-        others = others or "".join(f" and {words_of(cause.key)}" for cause in mended[1:])
+        others = others or "".join(f" and {words_of_cause(cause)}" for cause in mended[1:])
         late = sum(cause.releases for cause in mended)
         releases = f"{late:,} late release{'s' * (late != 1)}"
-        yield f"{words_of(mended[0].key)}{others} ({releases}){see}"
+        yield f"{words_of_cause(mended[0])}{others} ({releases}){see}"
 
 
 def _lines(each: Explained) -> Iterable[str]:
@@ -121,8 +122,8 @@ def _lines(each: Explained) -> Iterable[str]:
     yield f"release {release.k}: {microseconds(release.lateness_ns)} us after its time{faults}"
     if each.cause is not None:
         share = f"{100 * each.cause.share:.0f} % of what is more than in releases in time"
-        yield f"  cause: {words_of(each.cause.key)} ({share})"
+        yield f"  cause: {words_of(each.cause.key, throttled=each.cause.throttled)} ({share})"
     for segment in each.segments:
         from_ns = segment.start_ns - release.release_ns
         times = f"{microseconds(from_ns):>12} {microseconds(segment.end_ns - segment.start_ns):>12}"
-        yield harmless(f"{times} us  {words_of(segment.key)}")
+        yield harmless(f"{times} us  {words_of(segment.key, throttled=segment.throttled)}")

@@ -28,10 +28,12 @@ class Release(NamedTuple):
 
 @dataclass(frozen=True)
 class Cause:
-    """The key that a late release has most of beyond those in time; ``share`` of all that it has beyond."""
+    """The key that a late release has most of beyond those in time; ``share`` of all that it has beyond;
+    ``throttled``: most of its time was the thread's that was throttled."""
 
     key: Key
     share: float
+    throttled: bool = False
 
 
 @dataclass(frozen=True)
@@ -46,11 +48,19 @@ class Explained:
 
 @dataclass(frozen=True)
 class Ranked:
-    """A cause, the late releases that it is the cause of, and their lateness."""
+    """A cause, the late releases that it is the cause of, and their lateness; ``throttled_ns``: that of those
+    in which the thread was throttled; ``faults``: the thread's page faults within them."""
 
     key: Key
     releases: int
     lateness_ns: int
+    throttled_ns: int = 0
+    faults: int = 0
+
+    @property
+    def throttled(self) -> bool:
+        """Whether that is most of it."""
+        return 2 * self.throttled_ns > self.lateness_ns
 
 
 @dataclass(frozen=True)
@@ -98,7 +108,7 @@ def concluded(releases: Sequence[Release], split: Sequence[Split]) -> Explanatio
     times = [times_by_key(one.segments) for one in split]
     usual = _usual([of for of, release in zip(times, releases, strict=True) if not release.late])
     explained = tuple(
-        Explained(release, one.segments, one.faults, _cause(of, usual) if release.late else None)
+        Explained(release, one.segments, one.faults, _cause(one, of, usual) if release.late else None)
         for release, one, of in zip(releases, split, times, strict=True)
     )
     unknown_ns = sum(of.get(UNKNOWN, 0) for of, release in zip(times, releases, strict=True) if release.late)
@@ -108,7 +118,7 @@ def concluded(releases: Sequence[Release], split: Sequence[Split]) -> Explanatio
 def times_by_key(segments: Iterable[Segment]) -> dict[Key, int]:
     """How long each key held."""
     times: dict[Key, int] = {}
-    for start_ns, end_ns, key in segments:
+    for start_ns, end_ns, key, _ in segments:
         times[key] = times.get(key, 0) + end_ns - start_ns
     return times
 
@@ -122,23 +132,32 @@ def _usual(in_time: Sequence[dict[Key, int]]) -> dict[Key, int]:
     return {key: median_low(times + [0] * (len(in_time) - len(times))) for key, times in found.items()}
 
 
-def _cause(times: dict[Key, int], usual: dict[Key, int]) -> Cause | None:
+def _cause(split: Split, times: dict[Key, int], usual: dict[Key, int]) -> Cause | None:
     """The largest excess; the first in alphabetical order of equal ones."""
     excess = {key: time_ns - usual.get(key, 0) for key, time_ns in times.items()}
     if not excess:
         return None
     key = min(excess, key=lambda key: (-excess[key], key.order))
     positive = sum(time_ns for time_ns in excess.values() if time_ns > 0)
-    return Cause(key, max(excess[key], 0) / positive if positive else 0.0)
+    throttled = [one for one in split.segments if one.throttled and one.key == key]
+    throttled_ns = sum(one.end_ns - one.start_ns for one in throttled)
+    share = max(excess[key], 0) / positive if positive else 0.0
+    return Cause(key, share, 2 * throttled_ns > times[key])
 
 
 def ranked(explained: Iterable[Explained]) -> tuple[Ranked, ...]:
-    counts: dict[Key, list[int]] = {}
+    rows: dict[Key, Ranked] = {}
     for each in explained:
-        if each.cause is not None:
-            counts.setdefault(each.cause.key, []).append(each.release.lateness_ns)
-    rows = (Ranked(key, len(times), sum(times)) for key, times in counts.items())
-    return tuple(sorted(rows, key=lambda row: (-row.lateness_ns, row.key.order)))
+        if (cause := each.cause) is not None:
+            row, lateness_ns = rows.get(cause.key, Ranked(cause.key, 0, 0)), each.release.lateness_ns
+            rows[cause.key] = Ranked(
+                cause.key,
+                row.releases + 1,
+                row.lateness_ns + lateness_ns,
+                row.throttled_ns + (lateness_ns if cause.throttled else 0),
+                row.faults + each.faults,
+            )
+    return tuple(sorted(rows.values(), key=lambda row: (-row.lateness_ns, row.key.order)))
 
 
 def chosen(explanation: Explanation, k: int | None, top: int) -> list[Explained]:

@@ -13,8 +13,9 @@ from typing import NamedTuple
 from rtmeter.explain.cpus import NOT_INSIDE, Cpu, Piece
 from rtmeter.explain.events import NOBODY
 from rtmeter.explain.messages import TIMEOUT, is_receiving, sender_of
+from rtmeter.explain.passed_over import PassedOver
 from rtmeter.explain.states import OnCpu, Runnable, StateSpan, TimerSleep, Wait, states_of
-from rtmeter.explain.threads import IDLE, KnownTrace
+from rtmeter.explain.threads import IDLE, KnownTrace, is_kernels
 
 
 class Key(NamedTuple):
@@ -31,9 +32,13 @@ class Key(NamedTuple):
 
 
 class Segment(NamedTuple):
+    """``throttled``: the thread waited because its time was used up, or kept for others: of the CPU's
+    idling, or of a less urgent one that ran (passed_over.py)."""
+
     start_ns: int
     end_ns: int
     key: Key
+    throttled: bool = False
 
 
 UNKNOWN = Key("unknown")
@@ -96,15 +101,21 @@ class Explainer:
                 yield Segment(start, end, Key("own_kernel" if call else "own", said))
 
     def _runnable(self, thread: int, state: Runnable, start_ns: int, end_ns: int) -> Iterator[Segment]:
-        for piece in self._pieces(state.cpu, start_ns, end_ns):
+        passed_over = PassedOver(self._known, thread, state)
+        for piece in self._pieces(state.cpu, state.start_ns, end_ns):
+            passed_over.see(piece)
+            if piece.end_ns <= start_ns:
+                continue
+            piece = piece._replace(start_ns=max(start_ns, piece.start_ns))
             if (outer := self._not_the_thread(piece)) is not None:
                 yield outer
             elif piece.thread == IDLE:
-                yield Segment(*piece[:2], Key("dispatch"))
+                yield Segment(*piece[:2], Key("dispatch"), passed_over.now)
             else:
                 changes = (self._known.changes(one, *piece[:2]) for one in (piece.thread, thread))
                 for start, end in self._cut(piece, (time for times in changes for time in times)):
-                    yield Segment(start, end, self._displaced(thread, piece.thread, start))
+                    key = self._displaced(thread, piece.thread, start)
+                    yield Segment(start, end, key, passed_over.now)
 
     def _displaced(self, thread: int, by: int, time_ns: int) -> Key:
         ours, theirs = (self._known.priority(one, time_ns) for one in (thread, by))
@@ -198,17 +209,13 @@ class Explainer:
         return pairwise(bounds)
 
 
-def is_kernels(name: str) -> bool:
-    """Whether a name, as the events have it, is a kernel thread's."""
-    return name.startswith("[") and name.endswith("]")
-
-
 def merged(segments: Iterable[Segment]) -> list[Segment]:
     """With neighbours of one key as one."""
     kept: list[Segment] = []
     for segment in segments:
         if kept and kept[-1].key == segment.key:
-            kept[-1] = kept[-1]._replace(end_ns=segment.end_ns)
+            throttled = kept[-1].throttled or segment.throttled
+            kept[-1] = kept[-1]._replace(end_ns=segment.end_ns, throttled=throttled)
         else:
             kept.append(segment)
     return kept

@@ -28,9 +28,12 @@ class OnCpu(StateSpan):
 
 @dataclass(frozen=True, slots=True)
 class Runnable(StateSpan):
-    """``cpu`` is the one that it runs on next."""
+    """``cpu`` is the one that it runs on next; ``stays``: it ran there before, too; ``left``: it left that
+    one so (else it was woken)."""
 
     cpu: int
+    stays: bool = False
+    left: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +73,12 @@ def states_of(known: KnownTrace, thread: int) -> list[StateSpan]:
     moves = list(_moves(known, thread))
     ends = [move.time_ns for move in moves[1:]]
     states = []
+    ran_on = -1
     for place, move in enumerate(moves):
         end_ns = ends[place] if place < len(ends) else None
         following = moves[place + 1] if place + 1 < len(moves) else None
-        states.append(_state(known, thread, move, end_ns, following))
+        states.append(_state(known, thread, move, end_ns, following, ran_on))
+        ran_on = move.cpu if move.to == "on" else -1 if move.to == "unknown" else ran_on
     return states
 
 
@@ -105,13 +110,16 @@ def _where_to(known: KnownTrace, thread: int, now: _Move, row: int) -> str | Non
     return "asleep" if trace.state[row] in (2, 3) else "unknown"
 
 
-def _state(known: KnownTrace, thread: int, move: _Move, end_ns: int | None, after: _Move | None) -> StateSpan:
-    """What it was becomes known by what comes next: a sleep by the waking, waiting for a CPU by that CPU."""
+def _state(
+    known: KnownTrace, thread: int, move: _Move, end_ns: int | None, after: _Move | None, ran_on: int
+) -> StateSpan:
+    """What it was becomes known by what comes next: a sleep by the waking, waiting for a CPU by that CPU.
+    ``ran_on``: the CPU before."""
     start_ns = move.time_ns
     if move.to == "on":
         return OnCpu(start_ns, end_ns, move.cpu)
     if after is not None and move.to in ("runnable", "woken") and after.to == "on":
-        return Runnable(start_ns, end_ns, after.cpu)
+        return Runnable(start_ns, end_ns, after.cpu, after.cpu == ran_on, move.to == "runnable")
     if after is not None and move.to == "asleep" and after.to == "woken":
         return _sleep(known, thread, start_ns, end_ns, after.row)
     return StateSpan(start_ns, end_ns)

@@ -182,3 +182,8 @@ class KnownTrace:
             if call.start_ns >= end_ns:
                 return
             yield from (t for t in (call.start_ns, call.end_ns) if t is not None and start_ns < t < end_ns)
+
+
+def is_kernels(name: str) -> bool:
+    """Whether a name, as the events have it, is a kernel thread's."""
+    return name.startswith("[") and name.endswith("]")

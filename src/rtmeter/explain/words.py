@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from rtmeter.explain.causes import Ranked
 from rtmeter.explain.segments import OF, WOKE, Key
 from rtmeter.values import visible
 
@@ -24,15 +25,44 @@ _RELATIONS = {
     "equal": "of its priority",
     "below": "less urgent: the kernel could not be pre-empted, or had not looked yet",
 }
+_MANY_FAULTS = 10
+"""Page faults a release that are worth a word."""
+
+_THROTTLED = {
+    "displaced": "less urgent, but the kernel's choice: throttling, or the reserve of normal threads",
+    "dispatch": "its CPU was idle: it was throttled, the CPU time of its control group used up",
+}
+_SOFTIRQS = {
+    "NET_RX": "packets that came",
+    "NET_TX": "packets that were sent",
+    "BLOCK": "a disk that was done",
+    "TIMER": "the kernel's coarse timers",
+    "RCU": "what the kernel frees",
+    "SCHED": "threads moved between CPUs",
+}
 
 
-def words_of(key: Key) -> str:
-    """A key as a person says it."""
+def words_of(key: Key, *, throttled: bool = False) -> str:
+    """A key as a person says it; ``throttled``: as Segment has it."""
+    if throttled and key.category == "dispatch":
+        return _THROTTLED["dispatch"]
     if key.category == "own" and key.who:
         return f"{visible(key.who)}, on the message's path, ran its own code"
     if key.category == "own_kernel" and OF in (key.who or ""):
         return f"the message's path was in the system call {visible(key.who or '')}"
     if key.category == "blocked" and WOKE in (key.who or ""):
         return f"the message's path waited until {visible(key.who or '')}"
-    said = _CATEGORIES[key.category].format(who=visible(key.who or "an unnamed one"))
+    who = visible(key.who or "an unnamed one")
+    if key.who in _SOFTIRQS and key.category in ("softirq", "blocked"):
+        who = f"{'the softirq ' * (key.category == 'blocked')}{who} ({_SOFTIRQS[key.who]})"
+    said = _CATEGORIES[key.category].format(who=who)
+    if throttled and key.relation == "below":
+        return f"{said}, {_THROTTLED['displaced']}"
     return f"{said}, {_RELATIONS[key.relation]}" if key.relation else said
+
+
+def words_of_cause(cause: Ranked) -> str:
+    """A ranked cause; of the thread's own code also the page faults, which cost it time without being its."""
+    said = words_of(cause.key, throttled=cause.throttled)
+    many = cause.key.category in ("own", "own_kernel") and cause.faults >= cause.releases * _MANY_FAULTS
+    return f"{said}, with {cause.faults:,} page faults" if many else said

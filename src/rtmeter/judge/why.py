@@ -14,7 +14,7 @@ from rtmeter.errors import RtmeterError
 from rtmeter.explain.causes import Explained, Ranked, chosen, times_by_key
 from rtmeter.explain.segments import Key, Segment
 from rtmeter.explain.timeline import Doing, doings
-from rtmeter.explain.words import words_of
+from rtmeter.explain.words import words_of_cause
 from rtmeter.judge.explained import CellExplanation, explained
 from rtmeter.results.cells import StoredCell
 from rtmeter.results.record import CellRecord
@@ -23,7 +23,7 @@ from rtmeter.trace.table import FILE, StoredTrace, open_trace
 from rtmeter.values import from_json, harmless
 
 KEPT = "explanation.json"
-_VERSION = 2
+_VERSION = 3
 
 WORST = 3
 """Late releases of which all is shown."""
@@ -53,6 +53,12 @@ _POINTS_AT: dict[tuple[str, str | None], tuple[str, ...]] = {
     ("armed_later", None): ("normal_policy",),
 }
 """Category and relation → the findings of `rtmeter check` that explain it, the likeliest first."""
+
+_POINTS_AT_THROTTLED = {
+    "displaced": ("rt_group_limit", "rt_throttling", "fair_server"),
+    "dispatch": ("cpu_quota", "rt_group_limit", "rt_throttling"),
+}
+"""The same of a thread that was throttled."""
 
 _SHARE = "normal tasks share the CPU, whatever their nice values"
 """Why a less urgent one runs although the kernel could be pre-empted."""
@@ -150,11 +156,14 @@ def _shown(trace: StoredTrace, tid: int, each: Explained) -> Shown:
     return Shown(release.k, release.lateness_ns, cause, tuple(moved), tuple(there))
 
 
-def finding_for(key: Key, findings: Iterable[Mapping[str, Any]]) -> Mapping[str, Any] | None:
+def finding_for(
+    key: Key, findings: Iterable[Mapping[str, Any]], *, throttled: bool = False
+) -> Mapping[str, Any] | None:
     """The finding of a check of the machine that explains a cause; None if it found nothing of the kind, or
-    found others of the kind."""
+    found others of the kind. ``throttled``: as Segment has it."""
     found = {finding["id"]: finding for finding in findings if finding["grade"] not in _SAY_NOTHING}
-    for one in _POINTS_AT.get((key.category, key.relation), ()):
+    points_at = _POINTS_AT_THROTTLED if throttled else {}
+    for one in points_at.get(key.category) or _POINTS_AT.get((key.category, key.relation), ()):
         if one in found and (one not in _NAMES_WHO or _names(found[one], key.who)):
             return found[one]
     return None
@@ -170,8 +179,8 @@ def why_words(cell: StoredCell) -> str | None:
         return None
     share = f"{100 * first.lateness_ns / found.lateness_ns:.0f} % of all lateness"
     unknown = f", {100 * found.unknown_ns / found.lateness_ns:.0f} % unknown" if found.unknown_ns else ""
-    said = f"of {found.late:,} late releases {first.releases:,}: {words_of(first.key)} ({share}{unknown})"
-    return said + mends(first.key, cell.record) + stampless_words(cell.record, found.late)
+    said = f"of {found.late:,} late releases {first.releases:,}: {words_of_cause(first)} ({share}{unknown})"
+    return said + mends(first, cell.record) + stampless_words(cell.record, found.late)
 
 
 def stampless(record: CellRecord, late: int) -> int:
@@ -188,13 +197,14 @@ def stampless_words(record: CellRecord, late: int) -> str:
     return f"; of the {record.verdict.missed} that missed {rest:,} {have} no stamp: nothing tells why"
 
 
-def mends(key: Key, record: CellRecord) -> str:
+def mends(cause: Ranked, record: CellRecord) -> str:
     """The finding of the machine's check that explains the cause, and the command that mends it."""
-    finding = finding_for(key, [dict(one) for one in record.findings or ()])
+    findings = [dict(one) for one in record.findings or ()]
+    finding = finding_for(cause.key, findings, throttled=cause.throttled)
     if finding is None:
         return ""
     fix = f": {finding['fix']}" if finding.get("fix") else ""
-    why = f" ({_SHARE})" if (finding["id"], key.relation) == ("normal_policy", "below") else ""
+    why = f" ({_SHARE})" if (finding["id"], cause.key.relation) == ("normal_policy", "below") else ""
     return str(harmless(f"; see {finding['id']}{why}{fix}"))
 
 
@@ -220,7 +230,8 @@ def _read(path: Path, state: list[int]) -> Why | None:
         if kept["version"] != _VERSION or kept["of"] != state:
             return None
         causes = tuple(
-            Ranked(Key(*row["key"]), row["releases"], row["lateness_ns"]) for row in kept["causes"]
+            Ranked(Key(*row["key"]), row["releases"], row["lateness_ns"], row["throttled_ns"], row["faults"])
+            for row in kept["causes"]
         )
         classes = tuple(
             Class(
@@ -236,7 +247,7 @@ def _read(path: Path, state: list[int]) -> Why | None:
                 row["k"],
                 row["lateness_ns"],
                 Key(*row["cause"]) if row["cause"] else None,
-                tuple(Segment(start, end, Key(*key)) for start, end, key in row["segments"]),
+                tuple(Segment(start, end, Key(*key), so) for start, end, key, so in row["segments"]),
                 tuple(Doing(*one) for one in row["doings"]),
             )
             for row in kept["worst"]
@@ -248,7 +259,9 @@ def _read(path: Path, state: list[int]) -> Why | None:
 
 def _to_json(kept: Why, state: list[int]) -> dict[str, Any]:
     causes = [
-        {"key": row.key, "releases": row.releases, "lateness_ns": row.lateness_ns} for row in kept.causes
+        {"key": row.key, "releases": row.releases, "lateness_ns": row.lateness_ns}
+        | {"throttled_ns": row.throttled_ns, "faults": row.faults}
+        for row in kept.causes
     ]
     classes = [
         {"from_ns": one.from_ns, "to_ns": one.to_ns, "releases": one.releases, "times_ns": one.times_ns}

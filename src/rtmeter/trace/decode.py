@@ -19,8 +19,7 @@ import numpy.typing as npt
 
 from rtmeter.explain import events as kinds
 from rtmeter.explain.events import NO_VALUE, NOBODY, Event, Trace, joined
-from rtmeter.explain.segments import is_kernels
-from rtmeter.explain.threads import IDLE
+from rtmeter.explain.threads import IDLE, is_kernels
 from rtmeter.trace.events import SOFTIRQS, VECTORS
 from rtmeter.trace.formats import Format
 from rtmeter.trace.marking import marking

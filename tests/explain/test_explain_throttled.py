@@ -1,0 +1,113 @@
+"""A thread that could run and was passed over: throttled, or normal threads had their reserve."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from scripts import T, explained, written
+
+from rtmeter.cli import invoke
+from rtmeter.explain.causes import Explained
+from rtmeter.explain.words import words_of, words_of_cause
+
+MS = 1_000_000
+TICK = 4 * MS
+RELEASE, STAMP = 10 * MS, 40 * MS
+
+
+def ticks(on: int, count: int) -> str:
+    """The first comes 4 ms after the release."""
+    name = "- - - local_timer"
+    times = range(RELEASE + TICK, RELEASE + TICK + count * TICK, TICK)
+    return "".join(f"{at} 0 irq_in {on} {name}\n{at + 20_000} 0 irq_out {on} {name}\n" for at in times)
+
+
+def woken(by: int, *, ran_on: int = 0, state: str = "sleeping", calls: str = "") -> str:
+    """T, fifo, slept on a CPU since 1 ms, and is woken in an interrupt at its release; 20 is on CPU 0."""
+    return f"""
+0 {ran_on} switch 20 {T} runnable 19 loop
+{MS} {ran_on} switch {T} 20 {state} 120 hog
+{calls}
+{RELEASE} 0 irq_in {by} - - - local_timer
+{RELEASE + 1000} 0 waking {by} {T} - 19 loop
+{RELEASE + 2000} 0 irq_out {by} - - - local_timer
+"""
+
+
+def runs(after: int, at: int = STAMP - MS) -> str:
+    return f"{at} 0 switch {after} {T} runnable 19 loop\n"
+
+
+def only(folder: Path, events: str) -> Explained:
+    return explained(folder, events, (0, RELEASE, STAMP, 1)).releases[0]
+
+
+def test_who_runs_on_in_its_own_code_after_tick_and_tick_was_chosen(tmp_path: Path) -> None:
+    events = woken(20) + ticks(20, 6) + runs(20)
+    found = explained(tmp_path, events, (0, RELEASE, STAMP, 1))
+    (cause,) = found.causes
+    assert cause.key == ("displaced", "hog", "below") and cause.throttled
+    assert "the kernel's choice: throttling" in words_of_cause(cause)
+    assert "could not be pre-empted" not in words_of_cause(cause)
+
+
+def test_of_who_is_in_the_kernel_meanwhile_nothing_of_the_kind_is_said(tmp_path: Path) -> None:
+    calls = f"{2 * MS} 0 sys_in 20 - - - setgroups"
+    events = woken(20, calls=calls) + ticks(20, 6) + runs(20)
+    (cause,) = explained(tmp_path, events, (0, RELEASE, STAMP, 1)).causes
+    assert cause.key == ("displaced", "hog", "below") and not cause.throttled
+    assert "could not be pre-empted" in words_of_cause(cause)
+
+
+def test_one_interrupt_after_the_waking_is_no_proof(tmp_path: Path) -> None:
+    """The hypervisor may have had the CPU since."""
+    assert not any(one.throttled for one in only(tmp_path, woken(20) + ticks(20, 1) + runs(20)).segments)
+
+
+def test_a_switch_from_one_less_urgent_to_another_is_a_choice(tmp_path: Path) -> None:
+    other = f"{RELEASE + 2 * MS} 0 switch 20 30 sleeping 120 cc1plus\n"
+    cause = only(tmp_path, woken(20) + other + runs(30)).cause
+    assert cause is not None and cause.key.who == "cc1plus" and cause.throttled
+
+
+def test_a_switch_at_once_is_none_the_cpu_may_not_have_heard_of_the_waking(tmp_path: Path) -> None:
+    other = f"{RELEASE + 3000} 0 switch 20 30 sleeping 120 cc1plus\n"
+    cause = only(tmp_path, woken(20) + other + runs(30)).cause
+    assert cause is not None and cause.key.who == "cc1plus" and not cause.throttled
+
+
+def test_of_a_thread_that_ran_on_another_cpu_nothing_is_said(tmp_path: Path) -> None:
+    other = f"{RELEASE + 2 * MS} 0 switch 20 30 sleeping 120 cc1plus\n"
+    cause = only(tmp_path, woken(20, ran_on=1) + other + runs(30)).cause
+    assert cause is not None and cause.key.who == "cc1plus" and not cause.throttled
+
+
+@pytest.mark.parametrize(
+    ("ours", "then", "priority", "expected"),
+    [(19, 20, 120, True), (19, 20, 9, False), (120, 20, 130, False), (120, 0, 120, True), (19, 0, 120, True)],
+    ids=["lower", "higher", "nice", "normal and idle", "fifo and idle"],
+)
+def test_who_runs_instead_of_one_that_leaves_and_could_go_on(
+    tmp_path: Path, ours: int, then: int, priority: int, expected: bool
+) -> None:
+    events = f"""
+0 0 switch 20 {T} runnable {ours} loop
+{RELEASE + MS} 0 switch {T} {then} runnable {priority} other
+{STAMP - MS} 0 switch {then} {T} runnable {ours} loop
+"""
+    cause = only(tmp_path, events).cause
+    assert cause is not None and cause.throttled is expected
+    assert ("throttl" in words_of(cause.key, throttled=cause.throttled)) is expected
+
+
+def test_the_tables_and_the_release_say_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    other = f"{RELEASE + 2 * MS} 0 switch 20 30 sleeping 120 cc1plus\n"
+    paths = written(tmp_path, woken(20) + other + runs(30), (0, RELEASE, STAMP, 1))
+    files = ["--events", str(paths[0]), "--releases", str(paths[1]), "--thread", str(T)]
+    assert invoke(["explain", *files]) == 0
+    said = capsys.readouterr().out
+    chosen = [line for line in said.splitlines() if "cc1plus ran" in line]
+    assert len(chosen) == 3 and all("less urgent, but the kernel's choice" in line for line in chosen)
+    assert invoke(["explain", *files, "--json"]) == 0
+    assert "throttl" not in capsys.readouterr().out
