@@ -6,12 +6,14 @@ import gzip
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from planted_machine import CONFIG, TUNED, PlantedMachine, task
 
-from rtmeter.machine import KINDS, Intent, Root, findings, intent_of
+from rtmeter.host.threads import read_tasks
+from rtmeter.machine import KINDS, Intent, Root, findings, intent_of, intent_of_thread
 from rtmeter.machine.causes import OF_PERIOD, OF_USAGE, suspicions
 from rtmeter.model import Cell
 from rtmeter.statistics.rhythm import KNOWN
@@ -249,3 +251,45 @@ def test_without_cpus_other_cpusets_are_an_info(machine: PlantedMachine) -> None
     machine.plant({"/sys/fs/cgroup/stray/cpuset.cpus": "0"})
     assert machine.findings(Intent())["cpuset_overlap"].grade == "info"
     assert "cpuset_overlap" not in machine.findings(Intent(cpus=(1,)))
+
+
+GROUP = {
+    "/proc/self/mountinfo": "31 25 0:27 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu",
+    "/proc/self/cgroup": "1:cpu:/rtmeters",
+    "/proc/700/cgroup": "1:cpu:/robot",
+    "/sys/fs/cgroup/cpu/robot/cpu.cfs_quota_us": "20000",
+    "/sys/fs/cgroup/cpu/robot/cpu.cfs_period_us": "100000",
+    "/sys/fs/cgroup/cpu/robot/cpu.rt_runtime_us": "20000",
+    "/sys/fs/cgroup/cpu/robot/cpu.rt_period_us": "100000",
+    "/sys/fs/cgroup/cpu/rtmeters/cpu.cfs_quota_us": "-1",
+    "/sys/fs/cgroup/cpu/rtmeters/cpu.rt_runtime_us": "950000",
+    "/proc/sys/kernel/sched_rt_runtime_us": "950000",
+    "/proc/sys/kernel/sched_rt_period_us": "1000000",
+}
+
+
+def test_what_a_thread_that_runs_is_its_own_policy_cpus_and_groups_tell(machine: PlantedMachine) -> None:
+    machine.plant(GROUP | task(700, "loop", "fifo", 80, allowed="1"))
+    read = next(one for one in read_tasks(machine.root) if one.tid == 700)
+    intent = intent_of_thread(read, machine.root)
+    assert intent == Intent((1,), Scheduling("fifo", 80), thread=700)
+    found = machine.findings(intent)
+    assert found["cpu_quota"].fix == "echo -1 > /sys/fs/cgroup/cpu/robot/cpu.cfs_quota_us"
+    limit = found["rt_group_limit"]
+    assert limit.value == "cpu.rt_runtime_us = 20000 of 100000 us in /sys/fs/cgroup/cpu/robot"
+    assert limit.fix.startswith("echo 95000 > /sys/fs/cgroup/cpu/robot/cpu.rt_runtime_us")
+    assert not {"normal_policy", "no_cpu_chosen", "task_at_or_above"} & found.keys()
+    ours = machine.findings(Intent((1,)))
+    assert not {"cpu_quota", "rt_group_limit"} & ours.keys()
+    assert [item["tid"] for item in ours["task_at_or_above"].items] == [700]
+
+
+@pytest.mark.parametrize("policy", ["other", "batch", "idle"])
+def test_a_normal_thread_that_runs_is_made_real_time_where_it_is(
+    machine: PlantedMachine, policy: str
+) -> None:
+    machine.plant(GROUP | task(700, "loop"))
+    read = next(one for one in read_tasks(machine.root) if one.tid == 700)
+    intent = intent_of_thread(replace(read, policy=policy), machine.root)
+    assert intent == Intent(None, Scheduling("other"), thread=700)
+    assert machine.findings(intent)["normal_policy"].fix.startswith("chrt --fifo --pid 80 700")

@@ -16,7 +16,7 @@ HOUSEKEEPING = "rtmeter-housekeeping"
 
 @dataclass(frozen=True, slots=True)
 class Hierarchy:
-    """The cgroups of a controller: version 1 or 2, its mount, and ``own``, this process's group."""
+    """The cgroups of a controller: version 1 or 2, its mount, and ``own``, the process's group."""
 
     controller: str
     version: int
@@ -30,14 +30,15 @@ class Hierarchy:
         return f"{self.own if self.version == 1 else self.mount}/{GROUP}"
 
     def above(self) -> list[str]:
-        """This process's group and those above it, from the mount down."""
+        """The process's group and those above it, from the mount down."""
         names = self.own.removeprefix(self.mount).strip("/").split("/")
         return [self.mount, *("/".join([self.mount, *names[: n + 1]]) for n in range(len(names)) if names[n])]
 
 
-def find(controller: str, root: Root) -> Hierarchy | None:
-    """The controller's hierarchy, version 1 before 2; None if this machine shows none."""
-    paths = _own_paths(root)
+def find(controller: str, root: Root, process: str = "self") -> Hierarchy | None:
+    """The controller's hierarchy, version 1 before 2; None if this machine shows none. ``process``: its name
+    in /proc."""
+    paths = _own_paths(root, process)
     mounts = list(_mounts(root))
     for inside, mount, kind, options in mounts:
         if kind == "cgroup" and controller in options:
@@ -57,10 +58,10 @@ def _mounts(root: Root) -> Iterator[tuple[str, str, str, list[str]]]:
             yield place[3], place[4], about[0], about[2].split(",")
 
 
-def _own_paths(root: Root) -> dict[str, str]:
+def _own_paths(root: Root, process: str) -> dict[str, str]:
     """Controller ("" for version 2) → the group's path in its hierarchy."""
     paths: dict[str, str] = {}
-    for line in (root.read("/proc/self/cgroup") or "").splitlines():
+    for line in (root.read(f"/proc/{process}/cgroup") or "").splitlines():
         _, _, about = line.partition(":")
         controllers, _, path = about.partition(":")
         paths |= dict.fromkeys(controllers.split(","), path)

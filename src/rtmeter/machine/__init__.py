@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from rtmeter.host.root import Root
+from rtmeter.host.threads import Task, allowed_cpus
 from rtmeter.machine import (
     clocks,
     cpus,
@@ -43,6 +44,7 @@ __all__ = [
     "Workload",
     "findings",
     "intent_of",
+    "intent_of_thread",
     "parse_workload",
     "server_intent_of",
     "with_threads",
@@ -71,6 +73,18 @@ def intent_of(cell: Cell) -> Intent:
         cpus=tuple(cpus) if cpus else None,
         scheduling=Scheduling(**scheduling) if scheduling else Scheduling("other"),
         workload="roundtrip" if cell.config["measurement"] in TWO_ENDS else "cyclic",
+    )
+
+
+def intent_of_thread(task: Task, root: Root) -> Intent:
+    """What a thread that runs already is."""
+    online = Machine(root, Intent()).online
+    allowed = (allowed_cpus(root, task) or online) & online
+    scheduling = Scheduling(task.policy, task.priority)
+    return Intent(
+        cpus=tuple(sorted(allowed)) if allowed < online else None,
+        scheduling=scheduling if scheduling.rank else Scheduling("other"),
+        thread=task.tid,
     )
 
 

@@ -40,7 +40,7 @@ _FEW = 5
 
 def check(machine: Machine) -> Iterator[Finding]:
     """Who else may run on the intended CPUs, by isolation and cpusets."""
-    hierarchy = find("cpuset", machine.root)
+    hierarchy = find("cpuset", machine.root, machine.process)
     measured = _measured_group(machine, hierarchy)
     yield from _overlaps(machine, hierarchy, measured)
     if machine.intent.cpus is None:
@@ -54,7 +54,7 @@ def check(machine: Machine) -> Iterator[Finding]:
 def _outside(machine: Machine, hierarchy: Hierarchy | None, wanted: frozenset[int]) -> Iterator[Finding]:
     """A cpuset bounds which CPUs a thread may choose; those that it is bound to now (by taskset, or since
     isolcpus keeps all off the others) do not."""
-    status = machine.text("/proc/self/status") or ""
+    status = machine.text(f"/proc/{machine.process}/status") or ""
     bound = [line.split()[1] for line in status.splitlines() if line.startswith("Cpus_allowed_list:")]
     allowed = _allowed(machine, hierarchy) if hierarchy else None
     if allowed is not None and machine.online & wanted - allowed:

@@ -26,11 +26,12 @@ DEFAULT_SCHEDULING = Scheduling("fifo", priority=80)
 @dataclass(frozen=True, slots=True)
 class Intent:
     """What is to be measured: on which CPUs (None: any), with which policy and priority, and whether it
-    goes through the network."""
+    goes through the network; ``thread``: its id, of one that runs already."""
 
     cpus: tuple[int, ...] | None = None
     scheduling: Scheduling = DEFAULT_SCHEDULING
     workload: Workload = "cyclic"
+    thread: int | None = None
 
     @property
     def rank(self) -> int:
@@ -77,6 +78,12 @@ class Machine:
     def why_not(self, name: str) -> str:
         """Why the file cannot be read."""
         return f"{name} {'may not be read' if self.exists(name) else 'is not there'}"
+
+    @property
+    def process(self) -> str:
+        """In /proc, whose control groups and CPUs count: the thread's, or those of this process, which what
+        it starts has from it."""
+        return "self" if self.intent.thread is None else str(self.intent.thread)
 
     @cached_property
     def online(self) -> frozenset[int]:

@@ -117,7 +117,7 @@ def _fair_server(machine: Machine) -> Iterator[Finding]:
 
 
 def _groups(machine: Machine) -> Iterator[Finding]:
-    group = find("cpu", machine.root)
+    group = find("cpu", machine.root, machine.process)
     if group is None:
         for kind in (RT_GROUP_LIMIT, CPU_QUOTA):
             yield kind.unknown("no cgroups with the cpu controller are mounted")
@@ -152,10 +152,13 @@ def _rt_group(machine: Machine, group: Hierarchy) -> Iterator[Finding]:
         return
     name = f"{group.own}/cpu.rt_runtime_us"
     runtime, whole = machine.number(name), machine.number(_RUNTIME)
+    usual_us = machine.number(_PERIOD) or 1_000_000
+    period_us = machine.number(f"{group.own}/cpu.rt_period_us") or usual_us
+    most = (whole if whole and whole > 0 else 950_000) * period_us // usual_us
     if runtime is None and machine.built_with("RT_GROUP_SCHED"):
         yield RT_GROUP_LIMIT.unknown(machine.why_not(name))
-    elif runtime is not None and runtime >= 0 and runtime < (whole if whole and whole > 0 else 1):
+    elif runtime is not None and runtime >= 0 and runtime < (most if whole and whole > 0 else 1):
         grade: Grade = "fatal" if runtime == 0 else "medium"
-        most = whole if whole and whole > 0 else 950_000
+        per = f" of {period_us} us in {group.own}" if period_us != usual_us else ""
         command = f"echo {most} > {name} (each group above it needs as much)"
-        yield RT_GROUP_LIMIT.found(f"{name.rpartition('/')[2]} = {runtime}", fix=command, grade=grade)
+        yield RT_GROUP_LIMIT.found(f"{name.rpartition('/')[2]} = {runtime}{per}", fix=command, grade=grade)

@@ -16,6 +16,7 @@ from rtmeter.conditions.target import clock_doubt, uptime_shift_ns
 from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
 from rtmeter.host.threads import Task
+from rtmeter.machine import findings, intent_of_thread
 from rtmeter.measure.probe.supervise import OnProgress, Stop
 from rtmeter.measure.programs import attaching
 from rtmeter.measure.programs.attached_record import MeasuredLoop, measured_loop
@@ -43,6 +44,7 @@ class ByAttaching:
         self._cell, self._root = cell, Root()
         self._asked: Mapping[str, Any] = cell.config["attach"]
         self._loop: MeasuredLoop | None = None
+        self._findings: list[dict[str, Any]] | None = None
         self._shift_ns: int | None = None  # from the clock here to a target's, once it was recorded
 
     @property
@@ -113,6 +115,7 @@ class ByAttaching:
             )
             program = meeting.program()
             task = meeting.thread(program)
+            self.look_at(task, self._root)
             following = Following(task.tid, folder / FOLLOWED, self.period_ns, self.warm_up_ns)
             with Attached(
                 [task.tid], folder, self._root, is_32_bit=program.is_32_bit, follow=[following]
@@ -135,6 +138,10 @@ class ByAttaching:
         """Of a program that is started."""
         return int(self._asked["warm_up_ns"]) if "command" in self._asked else 0
 
+    def look_at(self, task: Task, root: Root) -> None:
+        """What the machine has wrong for the thread as it is: its policy, its CPUs, its control groups."""
+        self._findings = [one.to_json() for one in findings(root, intent_of_thread(task, root))]
+
     def measured(
         self,
         attached: Attached,
@@ -155,6 +162,8 @@ class ByAttaching:
 
     def record(self, outcome: Outcome, folder: Path, ran: Ran) -> CellRecord:
         loop = self._loop
+        if self._findings is not None:
+            ran = replace(ran, findings=self._findings)
         if loop is None:
             return recorded(self._cell, outcome, Gathered(LogMeta()), folder, ran)
         cell = replace(self._cell, config=loop.config)

@@ -59,6 +59,11 @@ class Together:
             self._root = stack.enter_context(reached(url))
             attaching.check(self._root)
 
+    @property
+    def root(self) -> Root:
+        """The machine of the program."""
+        return self._root
+
     def look(self) -> list[ThreadSeen]:
         """What its threads do."""
         return self._meeting.look_settled(self.program)
@@ -125,6 +130,7 @@ class _OneOfAll(ByAttaching):
 
     def run(self, folder: Path, stop: Stop, on_progress: OnProgress, standing: Standing) -> Outcome:
         del on_progress, standing
+        self.look_at(self._task, self._together.root)
         attached, doubts = self._together.recorded(folder)
         written = self._together.written(self._task)
         return self.measured(attached, self._together.program, self._task, folder, doubts, stop, written)

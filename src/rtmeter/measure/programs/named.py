@@ -180,6 +180,7 @@ class _OneCallback(ByAttaching):
 
     def run(self, folder: Path, stop: Stop, on_progress: OnProgress, standing: Standing) -> Outcome:
         del on_progress, standing
+        self.look_at(self._seen.task, self._all.root)
         attached, doubts = self._all.recorded(folder)
         callback = self._seen.callback
         now = self._all.now.get((callback.handle, callback.tid))
