@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rtmeter.conditions import recording
+from rtmeter.conditions import parts_of, recording
 from rtmeter.conditions.recording import Recording
 from rtmeter.errors import RtmeterError
 from rtmeter.explain.events import KINDS, Event, Trace
 from rtmeter.host.root import Root
-from rtmeter.model import SERVED, SKIPPED, WARM_UP_FLAG
+from rtmeter.model import SERVED, SKIPPED, WARM_UP_FLAG, Cell
 from rtmeter.statistics.quantities import Ints
 from rtmeter.trace.choice import TraceChoice
 from rtmeter.trace.chosen import span_of
@@ -90,6 +90,23 @@ def test_what_was_asked_of_it_goes_to_the_recorder_and_into_what_is_told(
     assert calls.message.startswith("system calls were not recorded, as was asked: the kernel is not told")
     assert faults.message.startswith("page faults were not recorded, as was asked: they are not counted")
     assert "broke off at 512 MiB" in cut.message and "--explain-with size=" in cut.hint
+
+
+@pytest.mark.parametrize("adapter", ["posix", "attached"])
+def test_without_a_log_that_tells_of_releases_all_is_kept_until_there_is_no_more_room(
+    adapter: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where a choice was made by a log that never came, no release at all kept its events."""
+    given: list[Any] = []
+    fake = Fake(RecordingTally(10, 0, 4096, (), True))
+    monkeypatch.setattr(recording, "Recorder", lambda *words: (given.extend(words), fake)[1])
+    config = {"measurement": "loop", "cpus": None, "scheduling": {"policy": "other"}}
+    cell = Cell("a", adapter, None, {}, config, conditions={"explain": True})
+    (part,) = (p for p in parts_of(cell, tmp_path, Root(), real_time=False) if isinstance(p, Recording))
+    with part:
+        pass
+    follow = given[4]
+    assert (follow is None) == (adapter == "attached")
 
 
 def test_what_a_long_run_kept_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from rtmeter.campaign.condition_options import SystemSettings
+from rtmeter.campaign.rules import ATTACHED
 from rtmeter.conditions.component import Component
 from rtmeter.conditions.recording import Recording
 from rtmeter.conditions.settings import NOT_JOINED, Launchers, Settings
@@ -111,7 +112,8 @@ def parts_of(cell: Cell, folder: Path, root: Root, *, real_time: bool) -> Iterat
     if traced and settings is not None:
         deadline_ns = cell.requirement.deadline_ns if cell.requirement else None
         choice = TraceChoice.of(cell.conditions["explain"])
-        yield Recording(settings.instance, folder, measured_cpus(cell), root, deadline_ns, choice)
+        where = settings.instance, folder, measured_cpus(cell), root
+        yield Recording(*where, deadline_ns, choice, has_log=cell.adapter != ATTACHED)
 
 
 @contextmanager

@@ -42,11 +42,16 @@ class Recording:
         root: Root,
         deadline_ns: int | None = None,
         choice: TraceChoice = TraceChoice(),  # noqa: B008
+        *,
+        has_log: bool = True,
     ) -> None:
-        """``deadline_ns``: what comes later is late; without one, the latest hundredth."""
+        """``deadline_ns``: what comes later is late; without one, the latest hundredth. ``has_log``: whether
+        a log tells of releases meanwhile; without one nothing can be chosen, and all is kept until there is
+        no more room."""
         self._instance, self._folder, self._cpus, self._root = instance, folder, cpus, root
         logs = folder / CLIENT_LOG, followed(folder)
         self._releases, self._choice = _Releases(logs, deadline_ns, choice.late_ns), choice
+        self._has_log = has_log
         self._tally: RecordingTally | None = None
         self._failure: RtmeterError | None = None
 
@@ -57,7 +62,7 @@ class Recording:
 
     def _made(self) -> Recorder:
         kind = RecorderThere if isinstance(self._root, RemoteRoot) else Recorder
-        follow, choice = self._releases.new, self._choice
+        follow, choice = self._releases.new if self._has_log else None, self._choice
         return kind(self._instance, self._folder, self._cpus, self._root, follow, choice)
 
     def __exit__(self, *_: object) -> None:
@@ -104,7 +109,7 @@ class Recording:
             found.append(Doubt("trace_incomplete", message, _MORE_ROOM))
         if tally.overrun:
             message = "events went before the probe's log told whose they are: some releases are unknown"
-            found.append(Doubt("trace_incomplete", message, "measure with less load"))
+            found.append(Doubt("trace_incomplete", message, _MORE_ROOM))
         for group in self._choice.left_out:
             lost = OPTIONAL.get(GROUPS[group][0], "they are not counted")
             message = f"{group.replace('_', ' ')} were not recorded, as was asked: {lost}"
