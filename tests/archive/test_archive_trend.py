@@ -138,8 +138,53 @@ def of_one_rig(
 def test_a_change_is_from_the_level_just_before_it(tmp_path: Path) -> None:
     made = of_one_rig(tmp_path, [100_000] * 20 + [300_000] * 20 + [200_000] * 20)
     with answering(made) as backend:
-        (change,) = trend(backend, GroupsAsked()).changes
-    assert change.before_ns == pytest.approx(300_000, rel=0.02) and not change.rose
+        found = trend(backend, GroupsAsked())
+    rise, fall = found.changes
+    assert found.changed == 1
+    assert (rise.before_ns, rise.after_ns) == pytest.approx((100_000, 300_000), rel=0.02)
+    assert (fall.before_ns, fall.after_ns) == pytest.approx((300_000, 200_000), rel=0.02)
+    assert rise.now_ns == fall.now_ns == fall.after_ns
+
+
+@pytest.mark.parametrize(("now", "told"), [(260_000, 2), (130_000, 0)])
+def test_a_rise_is_a_regression_until_most_of_it_is_taken_back(
+    now: int, told: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = of_one_rig(
+        tmp_path,
+        [100_000] * 20 + [300_000] * 20 + [now] * 20,
+        lambda day: {"kernel": NEW if day >= 20 else OLD},
+    )
+    assert cli.invoke(["archive", "regressions", made.url, "--json"]) == told
+    found = json.loads(capsys.readouterr().out)["regressions"]
+    kernel = {"condition": "kernel", "before": OLD, "after": NEW}
+    assert [one["with"] for one in found] == [[kernel]] * bool(told)
+    assert cli.invoke(["archive", "trend", made.url]) == 0
+    said = capsys.readouterr().out
+    assert "; 1 changed" in said and "rig rose by 2" in said and "rig fell by" in said
+
+
+def test_two_rises_are_told_each_with_its_own_condition(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def facts(day: int) -> dict[str, Any]:
+        return {"middleware_version": "11" if day >= 20 else "10", "kernel": NEW if day >= 40 else OLD}
+
+    made = of_one_rig(tmp_path, [100_000] * 20 + [120_000] * 20 + [150_000] * 20, facts)
+    for since, named in ((None, ["kernel", "middleware_version"]), ("2026-02-01", ["kernel"])):
+        since_ = ["--since", since] if since else []
+        assert cli.invoke(["archive", "regressions", made.url, "--json", *since_]) == 2
+        found = json.loads(capsys.readouterr().out)["regressions"]
+        assert [fact["condition"] for one in found for fact in one["with"]] == named
+
+
+def test_losses_that_ended_are_no_regression(tmp_path: Path) -> None:
+    def facts(day: int) -> dict[str, Any]:
+        return {"p99_9_ns": None} if 20 <= day < 50 else {}
+
+    with answering(of_one_rig(tmp_path, [100_000] * 60, facts)) as backend:
+        changes = trend(backend, GroupsAsked()).changes
+    assert [(one.rose, one.lasts) for one in changes] == [(True, False), (False, True)]
 
 
 def test_of_many_cells_the_latest_are_looked_at(tmp_path: Path) -> None:

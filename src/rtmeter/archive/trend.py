@@ -41,13 +41,15 @@ Fact = tuple[str, str, str]
 
 @dataclass(frozen=True)
 class SeriesChange:
-    """A change of a series: when the first cell after it was measured; the medians before and after (ns,
-    infinite where releases were lost); what else changed there, nothing if empty."""
+    """A change of a series: when the first cell after it was measured; the medians just before and after it,
+    and since the latest change (ns, infinite where releases were lost); what else changed there, nothing if
+    empty."""
 
     series: tuple[str | None, ...]
     when: datetime
     before_ns: float
     after_ns: float
+    now_ns: float
     facts: tuple[Fact, ...]
 
     @property
@@ -60,6 +62,12 @@ class SeriesChange:
     @property
     def rose(self) -> bool:
         return self.after_ns > self.before_ns
+
+    @property
+    def lasts(self) -> bool:
+        """Whether the level is now nearer to that after it than to that before it, or beyond."""
+        middle = (self.before_ns + self.after_ns) / 2
+        return self.now_ns >= middle if self.rose else self.now_ns <= middle
 
 
 @dataclass(frozen=True)
@@ -100,6 +108,11 @@ class FleetTrend:
     short: int
     changes: tuple[SeriesChange, ...]
 
+    @property
+    def changed(self) -> int:
+        """How many series have one of these changes."""
+        return len({change.series for change in self.changes})
+
     def causes(self) -> list[FleetCause]:
         """The changes by what changed with them, those of most rigs first."""
         groups: dict[tuple[tuple[Fact, ...], bool], list[SeriesChange]] = {}
@@ -116,7 +129,7 @@ def trend(
     latest: int = LATEST,
     false_share: float = FALSE_SHARE,
 ) -> FleetTrend:
-    """The latest change of every series that changed, false ones held over all series together."""
+    """The changes of every series that changed, false ones held over all series together."""
     from rtmeter.statistics.discoveries import FEWEST
 
     found = _series(backend, asked, column, latest)
@@ -127,10 +140,10 @@ def trend(
     changes = []
     for number, starts in places.items():
         key, (series, times, cells) = keys[number], found[keys[number]]
-        at = starts[-1]
-        before = float(np.median(series[starts[-2] if len(starts) > 1 else 0 : at]))
-        beside = beside_it([facts[cell] for cell in cells], at)
-        changes.append(SeriesChange(key, times[at], before, float(np.median(series[at:])), beside))
+        levels = [float(np.median(part)) for part in np.split(series, starts)]
+        known = [facts[cell] for cell in cells]
+        for at, before, after in zip(starts, levels[:-1], levels[1:], strict=True):
+            changes.append(SeriesChange(key, times[at], before, after, levels[-1], beside_it(known, at)))
     short = sum(len(one) < FEWEST for one in values)
     return FleetTrend(
         len(keys) - short, short, tuple(sorted(changes, key=lambda one: (one.when, str(one.series))))

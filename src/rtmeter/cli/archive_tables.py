@@ -117,7 +117,7 @@ def causes_json(causes: Sequence[FleetCause]) -> list[dict[str, Any]]:
 
 def print_causes(found: FleetTrend, quantile: str) -> None:
     """A line for what changed with what, the rigs that changed most below it."""
-    print(f"{found.series:,} series looked at, {found.short:,} too short; {len(found.changes):,} changed")
+    print(f"{found.series:,} series looked at, {found.short:,} too short; {found.changed:,} changed")
     for cause in found.causes():
         print(harmless(cause.in_words(quantile)))
         for change in sorted(cause.changes, key=lambda one: -abs(one.ratio - 1))[:_MOST]:

@@ -252,7 +252,7 @@ def regressions(
     engine: EngineOption = "duckdb",
     as_json: Json = False,
 ) -> int:
-    """Say what rose, by what changed with it; exit code 2 if anything did."""
+    """Say what rose and is still up, by what changed with it; exit code 2 if anything is."""
     found = _trend(archive, quantile, where, engine, as_json, "regressions", since)
     return exit_codes.FAIL if found else exit_codes.PASS
 
@@ -285,7 +285,8 @@ def _trend(
     if not found.series + found.short:
         raise _nothing(archive)
     if what == "regressions":
-        kept = [one for one in found.changes if one.rose and (first is None or one.when >= first)]
+        rises = [one for one in found.changes if one.rose and one.lasts]
+        kept = [one for one in rises if first is None or one.when >= first]
         found = replace(found, changes=tuple(kept))
     if as_json:
         about = {"series": found.series, "too_short": found.short, "quantile": quantile}
