@@ -3,16 +3,25 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
+import deltalake
 import pytest
-from archives import cells_in, files_of, rows
+from archives import cells_in, files_of, made, rows
+from deltalake import DeltaTable
+from deltalake.table import TableOptimizer
 
 from rtmeter import cli
+from rtmeter.archive import claim
 from rtmeter.archive.add import add_rows
-from rtmeter.archive.check import check
+from rtmeter.archive.check import check, sampled
 from rtmeter.archive.prune import prune
 from rtmeter.archive.tables import archive_at
+from rtmeter.errors import RtmeterError
+from synthetic import write_cell
 
 
 def test_files_are_joined_and_no_row_is_changed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -41,3 +50,87 @@ def test_what_nothing_refers_to_goes_when_it_is_old(tmp_path: Path) -> None:
     assert prune(archive).removed == 0
     assert prune(archive, kept_hours=0).removed == 6
     assert check(archive) == (3, [])
+
+
+SAMPLES, WARM_UP = 20, 100
+LATER = datetime.now(UTC) + timedelta(days=60)
+
+
+def adding(folder: Path, place: str, rig: int) -> Callable[[], int]:
+    """What adds a cell with its samples, none of them late."""
+    results = write_cell(folder / f"rig{rig}", made(rig, 0, SAMPLES, lambda k: [40_000 + k]))
+    return lambda: cli.invoke(["archive", "add", str(results), "--to", place, "--with-samples"])
+
+
+def once_before(do: Callable[[], Any], then: Callable[..., Any]) -> Callable[..., Any]:
+    """``then``, and before its first call ``do``."""
+    first = iter([do])
+
+    def call(*args: Any, **named: Any) -> Any:
+        next(first, lambda: None)()
+        return then(*args, **named)
+
+    return call
+
+
+def test_samples_are_added_while_others_are_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    archive = archive_at(tmp_path / "archive")
+    assert adding(tmp_path, archive.url, 0)() == 0
+    add_other = adding(tmp_path, archive.url, 1)
+    let_go = once_before(lambda: prune(archive, now=LATER), lambda: None)
+    write = deltalake.write_deltalake
+
+    def slowly(to: str | DeltaTable, *rest: Any, **named: Any) -> None:
+        table = to if isinstance(to, DeltaTable) else DeltaTable(to)
+        if table.metadata().name == "samples":
+            let_go()  # the table is open, and nothing is committed yet
+        write(table, *rest, **named)
+
+    monkeypatch.setattr(deltalake, "write_deltalake", slowly)
+    assert add_other() == 0
+    assert check(archive) == (2, []) and sampled(archive) == (1, SAMPLES + WARM_UP)
+
+
+def test_samples_are_let_go_while_others_are_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    archive = archive_at(tmp_path / "archive")
+    assert adding(tmp_path, archive.url, 0)() == 0
+    add_other = adding(tmp_path, archive.url, 1)
+    monkeypatch.setattr(DeltaTable, "delete", once_before(add_other, DeltaTable.delete))
+    assert prune(archive, now=LATER).samples == 2 * (SAMPLES + WARM_UP)
+    assert check(archive) == (2, []) and sampled(archive) == (0, 0)
+
+
+def test_of_two_who_tidy_at_once_one_is_refused_and_each_row_stays_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The other one comes just before the first would commit the joined files."""
+    archive = archive_at(tmp_path / "archive")
+    archive.make()
+    for number in range(3):
+        add_rows(archive, {str(number): rows(number, [number])})
+    said: list[int] = []
+    other = once_before(lambda: said.append(cli.invoke(["archive", "prune", archive.url])), lambda: None)
+    compact = TableOptimizer.compact
+
+    def slowly(self: TableOptimizer, **named: Any) -> Any:
+        other()
+        return compact(self, **named)
+
+    monkeypatch.setattr(TableOptimizer, "compact", slowly)
+    assert prune(archive).joined == 6 and said == [1]
+    assert "another tidies it" in capsys.readouterr().err
+    assert check(archive) == (3, [])
+    assert cli.invoke(["archive", "prune", archive.url]) == 0
+
+
+def test_who_was_killed_while_tidying_stands_in_the_way_for_some_hours(tmp_path: Path) -> None:
+    archive = archive_at(tmp_path / "archive")
+    archive.make()
+    begun = datetime.now(UTC)
+    killed = claim.alone(archive, begun)
+    killed.__enter__()
+    with pytest.raises(RtmeterError, match="another tidies it"):
+        prune(archive, now=begun + timedelta(hours=5))
+    with claim.alone(archive, begun + timedelta(hours=7)) as still:
+        still()
+    prune(archive, now=begun)

@@ -6,11 +6,12 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from itertools import islice
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rtmeter.archive.cells import CellRows, rows_of
-from rtmeter.archive.once import write_once
+from rtmeter.archive.once import until_first, write_once
 from rtmeter.archive.samples import UnreadableError, add_samples
 from rtmeter.archive.schema import CAUSES, CELLS, CHILDREN, DISTRIBUTIONS, FINDINGS, MAXIMA, SCHEMAS
 from rtmeter.archive.tables import Archive
@@ -115,7 +116,7 @@ def add_rows(archive: Archive, found: Mapping[str, CellRows]) -> int:
         for name in CHILDREN:
             rows = [row for one in new.values() for row in _children(name, one, batch)]
             if rows:
-                archive.append(name, table_of(name, rows))
+                until_first(partial(archive.append, name, table_of(name, rows)))
 
     def rows(new: Mapping[str, CellRows]) -> pa.Table:
         return table_of(CELLS, [one.cell | {"batch": batch} for one in new.values()])

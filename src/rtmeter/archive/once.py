@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 _LONGEST_WAIT_S = 1.0
 
 Found = TypeVar("Found")
+Done = TypeVar("Done")
 
 
 def write_once(
@@ -30,8 +31,10 @@ def write_once(
 ) -> int:
     """Adds to the table a row for each cell, by identity, that it has none of, once ``children`` has written
     what belongs to them; returns how many. ``times`` as in rows_there."""
-    new, written, waited = dict(found), False, 0
-    while True:
+    new, written = dict(found), False
+
+    def once() -> int:
+        nonlocal written
         seen = archive.table(name)
         for row in rows_there(archive, seen, name, times, ("cell",)):
             new.pop(row["cell"], None)
@@ -40,12 +43,32 @@ def write_once(
         if not written:
             children(new)
             written = True
+        archive.append(name, rows(new), seen)
+        return len(new)
+
+    return until_first(once)
+
+
+def until_first(commit: Callable[[], Done]) -> Done:
+    """What the commit returns, tried again each time that another writer was first."""
+    waited = 0
+    while True:
         try:
-            archive.append(name, rows(new), seen)
-            return len(new)
+            return commit()
         except MovedError:
             waited += 1
             time.sleep(random.uniform(0, min(_LONGEST_WAIT_S, 0.01 * 2**waited)))
+
+
+def change(archive: Archive, name: str, do: Callable[[DeltaTable], Done]) -> Done:
+    """What a change of the table as it is returns, made anew each time that another writer was first."""
+
+    def once() -> Done:
+        table = archive.table(name)
+        with archive.committing(name, table):
+            return do(table)
+
+    return until_first(once)
 
 
 def rows_there(

@@ -5,10 +5,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
-from rtmeter.archive.once import literal
+from rtmeter.archive.claim import alone
+from rtmeter.archive.once import change, literal
 from rtmeter.archive.schema import SAMPLED, SAMPLES
 from rtmeter.archive.tables import Archive, snapshot, written
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
 
 KEPT_HOURS = 7 * 24
 """Files younger than this stay: somebody may just read or write them."""
@@ -38,27 +43,34 @@ def prune(
     """Lets the samples go that are not for good and were taken ``samples_days`` ago, and those that count for
     nothing for ``kept_hours``; joins small files, and removes those that are no part of the archive for so
     long. No other row is changed, others may read and add meanwhile, and it may be killed: whatever was
-    joined stays so."""
-    archive.open()
+    joined stays so. Raises RtmeterError while another tidies."""
     done = Pruned()
     oldest = (now or datetime.now(UTC)) - timedelta(days=samples_days)
-    for name, table in snapshot(archive).items():
-        properties = written(name)
-        with archive.telling():
+    with alone(archive.open(), now) as still:
+        for name in snapshot(archive):
+            still()
             if name == SAMPLES:
-                gone = f"NOT for_good AND taken < '{oldest:%Y-%m-%dT%H:%M:%S.%fZ}'"
-                deleted = table.delete(gone, writer_properties=properties)
-                done.samples = int(deleted["num_deleted_rows"] or 0)
+                done.samples = _remove(archive, f"NOT for_good AND taken < '{oldest:%Y-%m-%dT%H:%M:%S.%fZ}'")
                 for batch, cells in abandoned(archive, kept_hours, now).items():
                     gone = f"batch = {_text(batch)} AND cell IN ({', '.join(map(_text, cells))})"
-                    deleted = table.delete(gone, writer_properties=properties)
-                    done.abandoned += int(deleted["num_deleted_rows"] or 0)
-            metrics = table.optimize.compact(writer_properties=properties)
+                    done.abandoned += _remove(archive, gone)
+            table, enforced = archive.table(name), kept_hours >= KEPT_HOURS
+            with archive.telling():
+                metrics = table.optimize.compact(writer_properties=written(name))
+                removed = table.vacuum(kept_hours, dry_run=False, enforce_retention_duration=enforced)
             done.joined += int(metrics["numFilesRemoved"])
             done.became += int(metrics["numFilesAdded"])
-            enforced = kept_hours >= KEPT_HOURS
-            done.removed += len(table.vacuum(kept_hours, dry_run=False, enforce_retention_duration=enforced))
+            done.removed += len(removed)
     return done
+
+
+def _remove(archive: Archive, which: str) -> int:
+    """Removes those samples; returns how many."""
+
+    def delete(table: DeltaTable) -> int:
+        return int(table.delete(which, writer_properties=written(SAMPLES))["num_deleted_rows"] or 0)
+
+    return change(archive, SAMPLES, delete)
 
 
 def abandoned(

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rtmeter.archive.once import rows_there, write_once
+from rtmeter.archive.once import rows_there, until_first, write_once
 from rtmeter.archive.schema import CELLS, SAMPLED, SAMPLES, SCHEMAS, STAMPS
 from rtmeter.archive.tables import Archive
 from rtmeter.errors import RtmeterError
@@ -70,12 +70,15 @@ def add_samples(
     counts: dict[str, _Counts] = {}
 
     def children(new: Mapping[str, Any]) -> None:
-        counts.update({name: _Counts() for name in new})
-        parts = {
-            name: _batches(having[name], key, deadline_ns, counts[name])
-            for name, (key, deadline_ns) in new.items()
-        }
-        _append(archive, parts)
+        def take() -> None:
+            counts.update({name: _Counts() for name in new})
+            parts = {
+                name: _batches(having[name], key, deadline_ns, counts[name])
+                for name, (key, deadline_ns) in new.items()
+            }
+            _append(archive, parts)
+
+        until_first(take)
 
     def rows(new: Mapping[str, Any]) -> pa.Table:
         import pyarrow as pa

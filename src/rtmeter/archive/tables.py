@@ -37,7 +37,7 @@ _COLOURS = re.compile(r"\x1b\[[0-9;]*m|↳")
 
 
 class MovedError(Exception):
-    """Another writer has committed since the table was read."""
+    """Another writer has committed since the table was read: nothing of this commit is there."""
 
 
 class Archive:
@@ -140,26 +140,31 @@ class Archive:
                     raise
 
     def append(self, name: str, rows: pa.Table | pa.RecordBatchReader, to: DeltaTable | None = None) -> None:
-        """Adds the rows in one commit. Raises MovedError if ``to`` is no longer the newest version."""
+        """Adds the rows in one commit. Raises MovedError if ``to`` is no longer the newest version; without
+        it, if another writer has meanwhile taken rows away."""
         from deltalake import CommitProperties, write_deltalake
+
+        table = to if to is not None else self.table(name)
+        with self.committing(name, table):
+            write_deltalake(
+                table,
+                rows,
+                mode="append",
+                commit_properties=CommitProperties(max_commit_retries=0 if to is not None else 1000),
+                writer_properties=written(name),
+            )
+
+    @contextmanager
+    def committing(self, name: str, table: DeltaTable) -> Iterator[None]:
+        """A commit to the table. Raises MovedError if it fails because another writer has committed."""
         from deltalake.exceptions import CommitFailedError
 
-        retries = (
-            CommitProperties(max_commit_retries=0)
-            if to is not None
-            else CommitProperties(max_commit_retries=1000)
-        )
+        seen = table.version()
         with self.telling():
             try:
-                write_deltalake(
-                    to if to is not None else self.place(name),
-                    rows,
-                    mode="append",
-                    commit_properties=retries,
-                    writer_properties=written(name),
-                )
+                yield
             except CommitFailedError:
-                if to is None or self.table(name).version() == to.version():
+                if self.table(name).version() == seen:
                     raise
                 raise MovedError from None
 
