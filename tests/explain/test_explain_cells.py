@@ -13,6 +13,7 @@ import pytest
 from rtmeter import cli
 from rtmeter.cli import exit_codes
 from rtmeter.cli.campaigns import _to_ask_next
+from rtmeter.judge.why_cells import causes_of, to_explain
 from rtmeter.model import Campaign
 from rtmeter.results.cells import find_cells
 from rtmeter.trace.table import FILE
@@ -63,6 +64,25 @@ def test_the_cell_with_most_lateness_is_first_and_explained(tmp_path: Path, caps
     assert "driver ran, more urgent than it (100 %)" in table
     assert table.count("without a record of the kernel's events: c, d; measure it with --explain") == 1
     assert "8 of 40 releases are late" in whole and "release 4: 400.0 us after its time" in whole
+
+
+def test_a_cell_that_was_late_once_and_long_comes_before_one_that_was_late_more_often(tmp_path: Path) -> None:
+    for name, late in (("often", {3: LATE_NS // 3, 13: LATE_NS // 3}), ("long", {3: LATE_NS})):
+        made = replace(TRACED, id=name, delays=lambda k, late=late: (late.get(k, USUAL_NS),))
+        write_traced(tmp_path / name, "driver", made)
+    found = causes_of(find_cells(tmp_path))
+    assert [(one.cell.record.id, one.late) for one in found] == [("long", 1), ("often", 2)]
+
+
+def test_without_a_deadline_the_latest_hundredth_is_explained_and_nothing_where_none_missed(
+    tmp_path: Path,
+) -> None:
+    for name, deadline_ns in (("calm", TRACED.deadline_ns), ("none", None)):
+        made = replace(TRACED, id=name, delays=lambda k: (USUAL_NS,), deadline_ns=deadline_ns)
+        write_traced(tmp_path / name, "driver", made)
+    calm, none = find_cells(tmp_path)
+    assert (calm.record.id, to_explain([calm])) == ("calm", None)
+    assert to_explain([calm, none]) is none
 
 
 def test_json_has_all_of_them(tmp_path: Path, capsys: Captured) -> None:

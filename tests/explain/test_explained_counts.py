@@ -38,6 +38,7 @@ def test_late_releases_and_those_that_they_are_compared_with_are_counted(tmp_pat
     assert (found.late_after_ns, found.by_deadline) == (DEADLINE_NS, True)
     assert (found.in_time, found.compared, found.unserved, found.unrecorded) == (in_time, in_time, 0, 0)
     assert [each.release.k for each in found.found.releases if each.release.late] == LATE
+    assert explained(cell, k=7).compared == in_time, "also the one that is asked for"
 
 
 def test_of_what_was_kept_no_more_is_compared_and_the_rest_is_counted(tmp_path: Path) -> None:
@@ -46,6 +47,8 @@ def test_of_what_was_kept_no_more_is_compared_and_the_rest_is_counted(tmp_path: 
     assert found.unrecorded == len(LATE) - 2
     asked_for = explained(kept(write_traced(tmp_path / "other", "thief"), [0, 5, 7, 8]), k=9)
     assert asked_for.compared == 2 and 9 in {each.release.k for each in asked_for.found.releases}
+    assert asked_for.unrecorded == found.unrecorded, "it is not late"
+    assert explained(kept(write_traced(tmp_path / "third", "thief"), [0, 5, 7, 8]), k=8).compared == 2
 
 
 @pytest.mark.parametrize("asked", [True, {"margin_ns": 5 * MS}, {"margin_ns": 50 * MS}])

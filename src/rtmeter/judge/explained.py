@@ -74,8 +74,10 @@ def explained(cell: StoredCell, k: int | None = None) -> CellExplanation:
     asked = [release for release, _ in spans]
     surroundings = None if trace.kept is None else [(span.from_ns, span.to_ns) for _, span in spans]
     found = explain_parts(trace.parts(), asked, tid, surroundings)
-    compared = sum(not one.late for one in asked) - (k in {one.k for one in asked if not one.late})
     there = {one.k for one in asked} if trace.kept is None else trace.kept
+    compared = min(in_time, MOST_IN_TIME)
+    if trace.kept is not None:
+        compared = sum(not one.late and one.k in there for one in asked)
     unrecorded = sum(one.late and one.k not in there for one in asked)
     return CellExplanation(
         cell, tid, found, limit_ns, required is not None, unserved, in_time, compared, unrecorded
