@@ -171,6 +171,7 @@ def test_what_is_written_can_be_measured(tmp_path: Path, capsys: pytest.CaptureF
         ({"nodes": [{"node_name": "a", "publishers": [pub("t", freq_hz=1e-320)]}]}, "t.freq_hz"),
         ({"nodes": [{"node_name": "a", "publishers": [pub("t", period_ms=1)], "number": "2"}]}, "a.number"),
         ({"nodes": [{"node_name": "a", "subscribers": [pub("t")], "number": 10**9}]}, "a.number"),
+        ({"nodes": [{"node_name": "a", "subscribers": [pub("t")], "number": 0}]}, "a.number"),
         ({"nodes": [{"node_name": "a", "publishers": [pub("t", period_ms=10**400)]}]}, "t.period_ms"),
         ({"nodes": LONG}, None),
     ],

@@ -45,7 +45,7 @@ def read_csv(source: SourceFile) -> Imported:
             if not line.strip() or line.startswith(("Maximum runtime", "Caught signal")):
                 continue
             raise source.error("has too few columns", line=number, remedy=CUT)
-        if len(words) > len(names) + (words[-1] == ""):  # it ends its rows with a comma
+        if len(words) - (words[-1] == "") > len(names) - (names[-1] == ""):  # it ends its rows with a comma
             remedy = "numbers with a comma in them stand in the wrong columns: measure with LC_ALL=C"
             raise source.error("has too many columns", line=number, remedy=remedy)
         rows.append((number, {key: words[at] for key, at in columns.items()}))
