@@ -266,7 +266,8 @@ def test_a_clock_of_another_rate_is_named(generator: np.random.Generator) -> Non
 
 
 @pytest.mark.parametrize(
-    ("at_the_end", "causes"), [(0, ()), (1, ()), (FEWEST_DELAYS, ("clock_rate", "relative_rearming"))]
+    ("at_the_end", "causes"),
+    [(0, ()), (1, ()), (FEWEST_DELAYS - 1, ()), (FEWEST_DELAYS, ("clock_rate", "relative_rearming"))],
 )
 def test_why_it_drifts_is_told_by_the_end_of_a_run_if_anything_was_served_there(
     at_the_end: int, causes: tuple[str, ...]

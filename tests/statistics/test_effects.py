@@ -74,7 +74,7 @@ def test_a_quantile_that_is_lost_is_judged_by_the_runs_that_lost_it(
 
 
 @pytest.mark.parametrize(
-    ("pairs", "confidence", "told"), [(2, 0.95, False), (3, 0.95, True), (3, 0.99, False)]
+    ("pairs", "confidence", "told"), [(2, 0.95, False), (3, 0.95, True), (3, 0.98, False)]
 )
 def test_what_the_runs_do_not_tell_alone_that_are_lost_takes_as_many_as_chance_would_not_come_to(
     pairs: int, confidence: float, told: bool
@@ -85,6 +85,19 @@ def test_what_the_runs_do_not_tell_alone_that_are_lost_takes_as_many_as_chance_w
     for pair, said in (((kept_run, lost_run), "worse"), ((lost_run, kept_run), "better")):
         found = effect("p99", [Stratum({}, (pair,) * pairs)], confidence)
         assert found.said == (said if told else "not told") and found.words
+
+
+@pytest.mark.parametrize(
+    ("kept_upper", "lost_lower", "told"),
+    [(9.0, math.inf, True), (math.inf, math.inf, False), (9.0, 8.0, False)],
+)
+def test_two_pairs_tell_what_is_lost_where_both_sides_of_each_are_sure(
+    kept_upper: float, lost_lower: float, told: bool
+) -> None:
+    kept, lost = (Estimate(9.0, 8.0, kept_upper, 1.0), Estimate(math.inf, lost_lower, math.inf, 1.0))
+    kept_run, lost_run = (Estimates(N, 0.95, {"p99": one}) for one in (kept, lost))
+    for pair, said in (((kept_run, lost_run), "worse"), ((lost_run, kept_run), "better")):
+        assert effect("p99", [Stratum({}, (pair,) * 2)], 0.95).said == (said if told else "not told")
 
 
 def test_where_a_time_is_zero_the_mean_is_the_plain_one() -> None:

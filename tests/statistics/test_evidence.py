@@ -7,6 +7,7 @@ from rates import Rates, Sized
 from simulation import Simulation
 from stationary import FAR, MINUTE, MS, RUNS, stationary
 
+from rtmeter.statistics.blocks import A_BLOCK, blocks_of
 from rtmeter.statistics.evidence import Evidence, examine
 from rtmeter.statistics.gates import quantisation
 from rtmeter.statistics.quantiles import miss_ratio, quantiles
@@ -79,6 +80,20 @@ def test_misses_that_become_more_are_not_stationary_though_the_latest_are_all_al
         assert (miss_ratio(values, MS, 0.95).design_effect > 2) == changes
 
 
+def test_misses_right_below_as_many_later_ones_as_the_gates_look_at_are_seen_to_become_more(
+    generator: np.random.Generator,
+) -> None:
+    """They are what the exceedances begin above."""
+    for low, high in ((0.02, 0.18), (0.1, 0.1)):
+        values = mixed(generator, np.where(RUN < 0.5, low, high), 2 * MS)
+        blocks = blocks_of(values)
+        assert blocks is not None
+        later = generator.permutation(MINUTE)[: A_BLOCK * blocks.count]
+        values[later] = 50 * MS + np.arange(len(later))
+        assert blocks_of(values).threshold_ns == 2 * MS
+        assert bool(examine(values, MS, MS, own_grid=True).refusals) == (low < high)
+
+
 def test_a_quantile_whose_exceedances_become_more_is_known_less_though_the_latest_do_not(
     generator: np.random.Generator,
 ) -> None:
@@ -113,7 +128,8 @@ def test_skips_that_crowd_into_a_part_are_not_stationary_however_soon_the_thread
         skipped = (part > RUN) & (generator.random(MINUTE) < 0.3 * share / part)
         values[skipped] = 1_000
         found = examine(values, MS, MS, skipped=skipped, own_grid=True)
-        assert bool(found.refusals) == (part < 1) and (found.design_effect > 2) == (part < 1)
+        assert bool(found.refusals) == ("stationarity" in types(found)) == (part < 1)
+        assert (found.design_effect > 2) == (part < 1)
 
 
 DRIFTING: dict[str, Callable[[np.random.Generator], Ints]] = {

@@ -52,3 +52,14 @@ def test_a_gate_on_what_is_lost_on_one_side_only_is_told_of_pairs_too(
     found = [judge_gate(gate, one) for one in both]
     assert [one.outcome for one in found] == outcomes
     assert [one.excess.lower for one in found] == [math.inf, -math.inf]
+
+
+def test_a_gate_on_what_just_lost_its_quantile_in_two_pairs_cannot_tell() -> None:
+    """A hundredth and a few more of the releases are lost: one that is alike may as well have lost fewer."""
+    just = run(0.0)
+    just[: N // 100 + 5] = LATER
+    kept, lost = estimates(run(0.0), None), estimates(just, None)
+    assert math.isinf(lost.quantities["p99"].value) and lost.quantities["p99"].lower < math.inf
+    gate = parse_gate("p99<+5%")
+    for one in ((kept, lost), (lost, kept)):
+        assert judge_gate(gate, [one] * 2).outcome == "inconclusive"

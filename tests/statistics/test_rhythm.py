@@ -94,6 +94,16 @@ def test_events_in_every_release_have_no_rhythm_of_their_own() -> None:
     assert rhythm(np.arange(10_000, dtype=np.int64), 10_000, MS) is None
 
 
+def test_few_events_show_a_known_period_wherever_it_counts_as_that_one(
+    generator: np.random.Generator,
+) -> None:
+    """Fourteen of the 121 times in two minutes, each nearly a second after the one before."""
+    late = 991 * np.sort(generator.choice(121, 14, replace=False))
+    found = rhythm(late, 120_000, 1_000_000)
+    assert found is not None and found.cause == cause_of(1.0)
+    assert found.period_s == pytest.approx(0.991, rel=1e-3)
+
+
 def test_a_known_period_is_known_within_a_hundredth() -> None:
     assert cause_of(1.005) == cause_of(1.0)
     assert cause_of(1.02) is None

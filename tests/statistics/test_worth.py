@@ -44,6 +44,32 @@ def test_what_blocks_show_counts_beside_clusters(alternating: np.ndarray) -> Non
     assert clusters < 0.6 * varies < varies < found.design_effect
 
 
+def test_what_misses_show_stands_for_what_the_latest_show_and_not_beside_it(alternating: np.ndarray) -> None:
+    """The latest crowd into every other stretch; misses that are none of them into every third, and more."""
+    level_ns = int(np.sort(alternating)[-N // 10])
+    at = np.arange(N)
+    alternating[(at // STRETCH % 3 == 1) & (at % 5 < 3)] = level_ns
+    blocks = blocks_of(alternating)
+    assert blocks is not None and blocks.threshold_ns > level_ns
+    misses = np.flatnonzero(alternating >= level_ns)
+    factor, findings = dependence_between_blocks(blocks.with_misses(alternating, misses), 1.0)
+    assert [one.statistic for one in findings][-1] == "dispersion of misses a block" and len(findings) > 1
+    assert factor == findings[-1].value > 2 * findings[0].value
+
+
+def test_of_many_misses_independent_ones_vary_less_than_of_rare_ones(generator: np.random.Generator) -> None:
+    """By n p (1 - p): half of 200 blocks miss 90 %, the others, among them, 70 %."""
+    busy = np.repeat(generator.permutation(200) < 100, N // 200)
+    missed = generator.random(N) < np.where(busy, 0.9, 0.7)
+    values = np.where(missed, 2 * MS, 0) + generator.integers(0, 1_000, N)
+    blocks = blocks_of(values)
+    assert blocks is not None
+    blocks = blocks.with_misses(values, np.flatnonzero(missed))
+    counts = blocks.others[-1]
+    found = dependence_between_blocks(blocks, 1.0)[1][-1]
+    assert found.value == pytest.approx(counts.var(ddof=1) / counts.mean() / (1 - missed.mean()))
+
+
 def test_verdict_comparison_and_quantile_count_it_alike(alternating: np.ndarray) -> None:
     limit_ns = int(np.sort(alternating)[-LATE - 1])
     effect = worth(
