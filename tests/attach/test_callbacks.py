@@ -61,6 +61,22 @@ def test_both_of_rcls_functions_for_a_timer_are_one_call() -> None:
     assert [(job.wake_ns - AT, job.free_ns - AT) for job in found.jobs] == [(20, 120), (200, 230)]
 
 
+def test_two_functions_of_two_timers_are_two_calls() -> None:
+    marks = [call(20, AT, what="call"), call(50, AT, timer=2, period=50 * MS), wait(120)]
+    found = within(marks, woken(0))
+    assert [(one.name, one.jobs[0].free_ns - AT) for one in found] == [
+        ("timer 20 ms", 50),
+        ("timer 50 ms", 120),
+    ]
+
+
+def test_a_topic_that_is_not_told_is_not_the_one_before() -> None:
+    """Of middleware that takes by a function that is not known."""
+    untold = [mark for mark in taken(40, "/tock", subscription=6) if mark.what != "resource"]
+    found = within([*taken(20, "/tick"), *untold, wait(70)], woken(0))
+    assert [one.name for one in found] == ["/tick", "a topic"]
+
+
 def test_callbacks_of_one_waking_follow_one_another() -> None:
     marks = [call(20, AT), call(50, AT, timer=2, period=50 * MS), *taken(80, "/tick"), wait(150)]
     found = within(marks, woken(3))
@@ -167,6 +183,12 @@ def test_callbacks_that_are_called_the_same_are_numbered() -> None:
         "timer 20 ms #2",
         "timer 5e-06 ms",
     ]
+    names = Names({1: "/arm", 2: "/leg", 3: "/leg"})
+    assert [(one.node, one.name) for one in within(marks, woken(0), names)] == [
+        ("/arm", "timer 20 ms"),
+        ("/leg", "timer 20 ms"),
+        ("/leg", "timer 5e-06 ms"),
+    ], "of one node"
 
 
 def test_a_callbacks_name_is_of_its_topic_or_service() -> None:

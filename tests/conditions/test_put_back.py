@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -51,11 +52,15 @@ def test_a_value_that_the_kernel_rounds_and_may_is_rtmeters_to_put_back(tmp_path
     assert kernel.snapshot() == before
 
 
+@dataclass(frozen=True, slots=True)
 class Clocked(PlantedKernel):
-    """A processor whose governor ``userspace`` begins with the clock that it finds."""
+    """A processor whose governor ``userspace`` begins with the clock that it finds; ``rounds``: what it makes
+    of a clock that is asked for."""
+
+    rounds: dict[str, str] = field(default_factory=dict)
 
     def write(self, name: str, text: str) -> None:
-        super().write(name, text)
+        PlantedKernel.write(self, name, self.rounds.get(text.strip(), text) if name == SPEED else text)
         if name == GOVERNOR:
             self.plant(SPEED, "2000000" if text.strip() == "userspace" else "<unsupported>")
 
@@ -89,6 +94,16 @@ def test_the_clock_is_its_own_affair_where_somebody_chose_another_governor_since
         clocked.write(GOVERNOR, "powersave\n")
     assert {doubt.type for doubt in standing.doubts()} == {"setting_changed_meanwhile"}
     assert (clocked.read(GOVERNOR), clocked.read(SPEED)) == ("powersave", "<unsupported>")
+
+
+@pytest.mark.parametrize(("set_khz", "endings"), [("1212000", set()), ("1260000", {"setting_not_put_back"})])
+def test_the_hardware_may_round_the_clock_but_not_to_another_one(
+    clocked: Clocked, set_khz: str, endings: set[str]
+) -> None:
+    with settings(clocked, governor="performance") as standing:
+        clocked.rounds["1200000"] = set_khz
+    assert {doubt.type for doubt in standing.doubts()} == endings
+    assert (clocked.read(GOVERNOR), clocked.read(SPEED)) == ("userspace", set_khz)
 
 
 def test_a_group_without_a_limit_is_not_given_one(tmp_path: Path) -> None:

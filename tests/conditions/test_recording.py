@@ -113,9 +113,9 @@ def test_what_a_long_run_kept_is_told(tmp_path: Path, monkeypatch: pytest.Monkey
     part = recorded(tmp_path, Fake(RecordingTally(10, 0, 4096, (), False, (3, 9), 1.0)), monkeypatch)
     assert part.facts()["achieved"]["trace"]["kept"] == {"releases": 2, "share_of_late": 1.0}
     assert part.doubts() == [] and open_trace(tmp_path / FILE).kept == {3, 9}
-    part = recorded(tmp_path, Fake(RecordingTally(10, 0, 4096, (), False, (3,), 0.25, True)), monkeypatch)
+    part = recorded(tmp_path, Fake(RecordingTally(10, 0, 4096, (), False, (3,), 0.75, True)), monkeypatch)
     first, second = part.doubts()
-    assert "only 25.00%, chosen at random" in first.message and "before the probe's log" in second.message
+    assert "only 75.00%, chosen at random" in first.message and "before the probe's log" in second.message
 
 
 def test_a_trace_that_cannot_be_written_leaves_the_cell_whole(

@@ -7,8 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from rtmeter.campaign.condition_options import SystemSettings
 from rtmeter.conditions.journal import JournalEntry
 from rtmeter.conditions.resources import MADE, from_json, to_json
+from rtmeter.conditions.settings import Settings
 from rtmeter.conditions.tracing import USUAL, Instance, Mount, own_instance, sweep
 from rtmeter.conditions.undo import undo
 from rtmeter.errors import RtmeterError
@@ -83,6 +85,9 @@ def test_a_mount_that_others_use_by_now_is_left_to_them(planted: Root, tmp_path:
     (undone,) = undo([entry], planted)
     assert (undone.ending, undone.now, undone.settled) == ("changed_since", "used by exp1", True)
     assert Mount("/t").same(undone.now, MADE), "it is mounted all the same"
+    standing = Settings(SystemSettings(), planted, strict=True)
+    standing._undone = [undone]
+    assert standing.doubts() == [] and standing.failure() is None, "that disturbs nobody"
     (planted.path / "t/instances/exp1").rename(planted.path / "t/instances/rtmeter-4000001-0123")
     assert Mount("/t").read(planted) == MADE, "who made that is gone"
 

@@ -58,6 +58,12 @@ def test_a_short_run_keeps_all(tmp_path: Path) -> None:
     assert not list(tmp_path.iterdir())
 
 
+def test_a_run_keeps_all_as_long_as_there_is_room_for_it_beside_a_piece(tmp_path: Path) -> None:
+    """Half of the room: more than what is not settled may take, less than what is kept may."""
+    spool, _ = run(tmp_path, 400 * 1024, Chooser(10), {5}, 1_500)
+    assert spool.whole and len(begins(spool, 0)) == 3_000
+
+
 def test_of_a_long_run_the_surroundings_of_each_late_release_stay_and_of_some_in_time(tmp_path: Path) -> None:
     late = set(random.Random(1).sample(range(10, 6_000), 30))
     most, chooser = 400 * 1024, Chooser(20)
@@ -87,6 +93,20 @@ def test_the_last_page_of_a_long_run_stays_where_the_last_release_was_late(tmp_p
     spool, _ = run(tmp_path, 400 * 1024, Chooser(20), {5_999}, 6_000)
     there = begins(spool, 0)
     assert not spool.whole and there[-2:] == [5_999 * MS, 5_999 * MS + MS // 2], "with no gap between"
+
+
+def test_the_last_page_of_a_cpu_that_tells_nothing_more_comes_after_a_gap(tmp_path: Path) -> None:
+    """It has no end, so that a late release may need it that does not need the one before."""
+    chooser = Chooser(0)
+    spool = Spool(tmp_path, CPUS, PAGE, chooser, 40 * 1024)
+    for k in range(3):
+        write(spool, 1, k * MS)
+    for k in range(3, 2_000):
+        write(spool, 0, k * MS)
+        chooser.add([released(k, late=k == 1_500)])
+        assert spool.settle()
+    spool.end()
+    assert not spool.whole and begins(spool, 1) == [None, 2 * MS]
 
 
 def test_where_late_ones_are_too_many_a_known_share_of_them_stays(tmp_path: Path) -> None:
