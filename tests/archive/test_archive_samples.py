@@ -193,6 +193,23 @@ def test_two_who_take_the_same_along_at_once_have_it_once(
     assert sampled(archive) == (1, SAMPLES + WARM_UP) and check(archive) == (1, [])
 
 
+def test_of_a_batch_only_what_another_had_added_meanwhile_counts_for_nothing(
+    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    archive, append, once = archive_at(tmp_path / "archive"), Archive.append, iter([True])
+
+    def slowly(self: Archive, name: str, rows: Any, to: Any = None) -> None:
+        if name == "sampled" and next(once, False):
+            assert add(archive, find_cells(results / "rig0"), with_samples=True).sampled == 1
+        append(self, name, rows, to)
+
+    monkeypatch.setattr(Archive, "append", slowly)
+    assert add(archive, find_cells(results), with_samples=True).sampled == 1
+    week = datetime.now(UTC) + timedelta(hours=KEPT_HOURS)
+    assert prune(archive, now=week).abandoned == SAMPLES + WARM_UP
+    assert kept_k(archive.url, 0) == kept_k(archive.url, 1) == list(range(SAMPLES + WARM_UP))
+
+
 BROKEN: dict[str, Callable[[Any], Any]] = {
     "has another number of samples": lambda table: table.delete("k = 500"),
     "has another number of samples than": lambda table: table.update(updates={"late": "k = 105"}),
@@ -231,13 +248,15 @@ def test_an_archive_from_before_has_none_and_one_table_alone_is_damage(
 
 def own_loop(folder: Path, **more: Any) -> Path:
     """Of 300 releases the last 200 are whole; late.parquet has the first 150."""
-    write_cell(folder, Made(samples=300, warm_up=0, changes={"machine": MACHINE}, **more))
+    write_cell(folder, Made(**{"samples": 300, "warm_up": 0, "changes": {"machine": MACHINE}} | more))
     samples = pq.read_table(folder / "samples.parquet")
     pq.write_table(samples.slice(0, 150), folder / "late.parquet")
     pq.write_table(samples.slice(100), folder / "samples.parquet")
     record = json.loads((folder / "cell.json").read_text())
     record["config"]["first_k"] = 100
-    record["summary"]["counts"] |= {"released": 200, "served": 200}
+    warm_up = max(more.get("warm_up", 0) - 100, 0)
+    counted = {"warm_up": warm_up, "released": 200 - warm_up, "served": 200 - warm_up}
+    record["summary"]["counts"] |= counted
     (folder / "cell.json").write_text(json.dumps(record))
     return folder
 
@@ -254,11 +273,13 @@ def test_late_releases_of_both_files_of_an_own_loop_are_counted(
     assert asked(archive.url, "SELECT late FROM sampled", capsys) == [{"late": seen["late"]}]
 
 
+@pytest.mark.parametrize("warm_up", [0, 120])
 def test_the_maxima_of_an_own_loop_are_at_the_releases_that_its_samples_have(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    warm_up: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Its rows begin with the last hours; ``k`` counts from the program's start."""
-    folder = own_loop(tmp_path / "loop", delays=lambda k: [5_000_000 if k == 200 else 50_000])
+    of = {"samples": 300 - warm_up, "warm_up": warm_up}
+    folder = own_loop(tmp_path / "loop", delays=lambda k: [5_000_000 if k == 200 else 50_000], **of)
     archive = archive_at(tmp_path / "archive")
     assert add(archive, find_cells(folder), with_samples=True).sampled == 1
     same = "k, wake_ns - release_ns = max_ns AS same"

@@ -55,6 +55,12 @@ def test_processes_that_have_ended_before_they_are_listened_to_are_heard_all_the
     assert told
 
 
+def test_who_measures_is_told_to_whoever_looks_on_as_long_as_they_do(tmp_path: Path) -> None:
+    seen: list[int] = []
+    run(tmp_path, "complete", 100, lambda _: seen.append(len([*tmp_path.rglob(together.TEAM)])))
+    assert set(seen) == {1} and not [*tmp_path.rglob(together.TEAM)]
+
+
 def test_a_source_that_has_measured_may_stay_until_the_others_have_ended(tmp_path: Path) -> None:
     """It may hold what they need, such as the ROS master that it started."""
     graph = {"stages": {"a": {"period": "1ms"}, "b": {"inputs": "a"}}}

@@ -90,6 +90,14 @@ def test_programs_beside_need_cpus_that_are_there(
     assert field in [lack["field"] for lack in found["cells"][1]["lacks"]]
 
 
+@pytest.mark.parametrize(("hosts", "lacks"), [("", True), (", hosts: {component: ssh://robot}", False)])
+def test_the_cpus_of_a_server_elsewhere_are_those_of_its_machine(
+    hosts: str, lacks: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, found = dry_run(capsys, f", measurement: roundtrip, server_cpus: 1023{hosts}")
+    assert ("server_cpus" in [lack["field"] for lack in found["cells"][1]["lacks"]]) == lacks
+
+
 def test_the_kernels_events_are_roots_alone(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -13,6 +13,10 @@ import pytest
 
 from rtmeter import cli
 from rtmeter.cli import exit_codes
+from rtmeter.errors import RtmeterError
+from rtmeter.measure.probe import given_options
+from rtmeter.measure.probe.probes import Probe
+from rtmeter.model import Cell
 from rtmeter.statistics.bounds import miss_ratio_bounds
 from rtmeter.statistics.joint import RunMisses, joint
 from wakeups import MS, draw, write_wakeups
@@ -339,7 +343,6 @@ def test_options_are_checked_as_the_run_does(
     given: str, said: str, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from rtmeter.measure import by_probes
-    from rtmeter.measure.probe.probes import Probe
 
     facts = {
         "measures": ["roundtrip"],
@@ -359,3 +362,10 @@ def test_options_are_checked_as_the_run_does(
     good, other = (line.split() for line in printed.splitlines() if line.split()[:1] in (["good"], ["other"]))
     assert good[5:] == ["yes", "≤", "2", "2,000", "2"]
     assert other[5:] == (["cannot", "run", "-", "-", "-"] if said else good[5:])
+
+
+def test_an_adapter_without_options_has_none_to_be_given() -> None:
+    config = {"measurement": "wakeup", "options": {"mode": "udp"}}
+    with pytest.raises(RtmeterError, match="no such option; leave it out: it has none") as caught:
+        given_options.check(Cell("a", "bare", None, {}, config, None), Probe("bare", Path("probe"), {}), None)
+    assert caught.value.field == "options.mode"

@@ -57,6 +57,7 @@ CELLS = {
         loss_timeout_ns=50 * DEADLINE_NS,
     ),
     "cycle": Made(id="cycle", measurement="cycle", samples=300, delays=stalling, deadline_ns=DEADLINE_NS),
+    "just": Made(id="just", samples=50, delays=lambda k: [DEADLINE_NS + k % 2], deadline_ns=DEADLINE_NS),
 }
 
 

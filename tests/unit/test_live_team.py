@@ -141,10 +141,12 @@ def test_samples_that_a_stage_re_stamped_are_passed_over(tmp_path: Path) -> None
     config = settle(asked | {"samples": 4, "warm_up": 0}).probe_config()
     k, release_ns = np.array([0, 1 << 50, 1, 7, 2]), np.array([0, 1 << 50, 1000, 7000, 2001])
     zero = np.zeros(5, np.int64)
-    values = np.stack([zero, zero, k, release_ns, zero, np.array([5, 6, 1005, 2000, 2005]), zero + SERVED])
+    values = np.stack([zero, zero, k, release_ns, zero, np.array([0, 6, 1005, 2000, 2005]), zero + SERVED])
     logs = {"all": pieces("chain", ("stage", *COLUMNS), values, [2])}
     found = followed(tmp_path, logs, config, random.Random(1))
-    assert (found["k"].tolist(), found["output_ns"].tolist()) == ([0, 1], [5, 1005])
+    assert (found["k"].tolist(), found["output_ns"].tolist()) == ([0, 1], [0, 1005]), (
+        "one may be sent at its very release"
+    )
 
 
 def test_what_is_seen_of_a_discovery_is_what_is_for_all_participants(tmp_path: Path) -> None:

@@ -238,8 +238,8 @@ FIXES: list[tuple[str, str, dict[str, str | None], Intent]] = [
      {f"{CPU}/cpu1/topology/thread_siblings_list": "1,3", f"{CPU}/cpu3/online": "1"}, CYCLIC),
     ("smt_sibling", "measure on another CPU: CPU 0 cannot be turned off",
      {f"{CPU}/cpu1/topology/thread_siblings_list": "0-1"}, CYCLIC),
-    ("workqueues_on_cpu", "echo 00000001,00000001 > /sys/devices/virtual/workqueue/cpumask",
-     {f"{CPU}/online": "0-1,32", "/sys/devices/virtual/workqueue/cpumask": "1,00000003"}, CYCLIC),
+    ("workqueues_on_cpu", "echo 00000002,00000001 > /sys/devices/virtual/workqueue/cpumask",
+     {f"{CPU}/online": "0-1,33", "/sys/devices/virtual/workqueue/cpumask": "2,00000003"}, CYCLIC),
     ("cpuset_overlap", "echo 2 > /sys/fs/cgroup/a/b/cpuset.cpus; echo 2-3 > /sys/fs/cgroup/a/cpuset.cpus; "
      "echo 0,2-3 > /sys/fs/cgroup/only/cpuset.cpus",
      {f"{CPU}/online": "0-3", "/sys/fs/cgroup/a/cpuset.cpus": "1-3", "/sys/fs/cgroup/a/b/cpuset.cpus": "1-2",
@@ -278,6 +278,12 @@ def test_without_its_build_the_real_time_kernel_is_that_of_the_processor(
     monkeypatch.setitem(vars(arm), "architecture", "aarch64")
     fixes = {finding.id: finding.fix for finding in kernel.check(arm)}
     assert fixes["kernel_not_preempt_rt"] == "apt install linux-image-rt-arm64"
+
+
+def test_an_older_kernel_that_is_not_real_time_calls_into_its_firmware(machine: PlantedMachine) -> None:
+    config = TUNED[CONFIG].replace("CONFIG_EFI_DISABLE_RUNTIME=y", "")
+    machine.plant({**NOT_RT, "/proc/sys/kernel/osrelease": "5.10.0", "/boot/config-5.10.0": config})
+    assert "efi_runtime" in machine.findings(CYCLIC)
 
 
 def test_a_hypervisors_clock_is_not_called_slow(machine: PlantedMachine) -> None:

@@ -99,6 +99,7 @@ def test_a_kernel_whose_preemption_cannot_be_chosen_is_not_told_to(machine: Plan
         ("6.6.31-v8", "#1 SMP Debian 2026", "high", "none or voluntary"),
         ("5.10.0-7", "#1 SMP PREEMPT 2026", None, ""),
         ("5.15.0-7", "#1 SMP PREEMPT 2026", "unknown", "/sys/kernel/debug/sched/preempt is not there"),
+        ("5.16.0-7", "#1 SMP PREEMPT 2026", None, ""),
     ],
 )
 def test_without_its_build_a_kernels_name_tells_its_preemption(

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from rtmeter.campaign.matrix import cell_from
+from rtmeter.campaign.rules import settle
 from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
 from rtmeter.host.threads import Task
 from rtmeter.measure.probe.supervise import Stop
-from rtmeter.measure.programs import meeting
+from rtmeter.measure.programs import attached, meeting
 from rtmeter.measure.programs.program import Program, exe_of, program_of
 from rtmeter.measure.programs.started import StartedProgram
+from rtmeter.model import Doubt
 from waiting import until
 
 
@@ -58,3 +63,23 @@ def test_a_program_that_ends_while_it_is_looked_for_is_told_by_its_own_words(
         there = meeting.Meeting({}, Root(), Stop(), started.check, started)
         with pytest.raises(RtmeterError, match="ended with exit code 7: no such bus"):
             there.program()
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"),
+    [
+        ("program_ended", "interrupted"),
+        ("program_replaced", "interrupted"),
+        ("command_killed", "complete"),
+        ("target_clock_off", "complete"),
+    ],
+)
+def test_a_measurement_is_cut_short_by_the_end_of_its_program_and_by_no_other_doubt(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, status: str
+) -> None:
+    given = {"measurement": "loop", "adapter": "attached", "pid": 1, "duration": "1s"}
+    source: Any = attached.ByAttaching(cell_from(settle(given), "cell", {}))
+    monkeypatch.setattr(attached, "measured_loop", lambda *_: SimpleNamespace(error=None))
+    recording, doubt = SimpleNamespace(trace=lambda: None), Doubt(kind, "said", "")
+    outcome = source.measured(recording, None, None, tmp_path, [doubt], Stop(), None)
+    assert (outcome.status, outcome.warnings) == (status, (doubt,))

@@ -35,3 +35,11 @@ def test_a_graph_that_changed_meanwhile_is_not_mixed_with_what_it_was(tmp_path: 
     with pytest.raises(RtmeterError, match="finds a chain of another graph") as caught:
         Run.resume(tmp_path, campaign(SLOWER), 1.0)
     assert caught.value.value == str(run.folder / "chain-1")
+
+
+def test_a_chain_that_is_measured_again_may_be_of_another_graph(tmp_path: Path) -> None:
+    run = Run.start(tmp_path, campaign(GRAPH), 1.0)
+    with store.NewCell(run.folder / "chain-1") as new:
+        config = {"period_ns": 1_000_000, "samples": 10, "graph": GRAPH}
+        new.finish(record(id="chain-1", status="interrupted", valid=True, config=config))
+    assert len(Run.resume(tmp_path, campaign(SLOWER), 1.0).remaining()) == 2

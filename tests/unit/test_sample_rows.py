@@ -134,7 +134,15 @@ def test_the_statistics_of_a_file_are_not_taken_for_more_than_they_say(tmp_path:
     assert chunk["wake_ns"].tolist() == [ABSENT] * 3 + [7]
 
 
-@pytest.mark.parametrize(("gone", "said"), [("wake_ns", "wake_ns"), ("k", "a row has no k")])
+@pytest.mark.parametrize(
+    ("gone", "said"),
+    [
+        ("wake_ns", "wake_ns"),
+        ("k", "a row has no k"),
+        ("status", "a row has no status"),
+        ("warm_up", "a row has no status"),
+    ],
+)
 def test_samples_that_lack_a_column_or_its_values_are_refused_by_name(
     tmp_path: Path, gone: str, said: str
 ) -> None:
@@ -143,6 +151,9 @@ def test_samples_that_lack_a_column_or_its_values_are_refused_by_name(
     if gone == "k":
         place = table.schema.get_field_index("k")
         table = table.set_column(place, "k", pa.nulls(len(table), pa.int64()))
+    elif gone in ("status", "warm_up"):
+        values = pa.array([None, *table.column(gone).to_pylist()[1:]])
+        table = table.set_column(table.schema.get_field_index(gone), gone, values)
     else:
         table = table.drop_columns([gone])
     pq.write_table(table, tmp_path / store.SAMPLES)

@@ -40,6 +40,10 @@ def test_no_limit_takes_more_values_than_were_announced(low: int, high: int, wit
     assert most == announced or (within < 0.001 and most < announced)
 
 
+def test_what_is_so_near_that_all_ways_take_too_long_is_announced_as_if_nothing_were_near_enough() -> None:
+    assert Search(2_000, 6_000, within=0.0009).left()[1] == Search(2_000, 6_000).left()[1]
+
+
 def test_large_ranges_take_few_values_and_large_values_come_late() -> None:
     for limit in (16, 1000, 65_507, 2**23 - 1):
         _, tried = searched(Search(16, 2**23), limit)

@@ -1,6 +1,9 @@
 from __future__ import annotations
 
 import json
+import time
+from collections.abc import Iterator
+from datetime import UTC, datetime
 
 import pytest
 from hypothesis import given
@@ -104,6 +107,7 @@ def test_what_is_no_list_of_cpus(text: object) -> None:
         ("other", {"policy": "other"}),
         ("fifo:80", {"policy": "fifo", "priority": 80}),
         ("rr:1", {"policy": "rr", "priority": 1}),
+        ("rr:99", {"policy": "rr", "priority": 99}),
         (
             "deadline:100us/1ms/1ms",
             {"policy": "deadline", "runtime_ns": 100_000, "deadline_ns": 1_000_000, "period_ns": 1_000_000},
@@ -163,3 +167,22 @@ def test_times_of_a_column_have_the_unit_of_the_shortest_above_zero(
     times_ns: list[float], unit: str, said: list[str]
 ) -> None:
     assert in_one_unit(times_ns) == (unit, said)
+
+
+@pytest.fixture
+def in_tokyo(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    with monkeypatch.context() as here:
+        here.setenv("TZ", "JST-9")
+        time.tzset()
+        yield
+    time.tzset()
+
+
+@pytest.mark.usefixtures("in_tokyo")
+@pytest.mark.parametrize(
+    ("text", "hour"), [("2026-11-26", 0), ("2026-11-26T05:00", 5), ("2026-11-26T05:00+02:00", 3)]
+)
+def test_a_time_that_does_not_say_of_where_is_utc_wherever_it_is_read(text: str, hour: int) -> None:
+    assert values.utc(text) == datetime(2026, 11, 26, hour, tzinfo=UTC)
+    with pytest.raises(ValueError, match="out of range"):
+        values.utc("0001-01-01T00:00+09:00")

@@ -183,3 +183,15 @@ def test_what_was_skipped_at_the_end_was_dropped_nowhere(
     verdict = replace(record.verdict, outcome="fail", **missed)
     step = next_step(verdict, [StoredCell(tmp_path / "cell", record)])
     assert step is not None and step.startswith(said)
+
+
+@pytest.mark.parametrize(("late", "said"), [(5, "measure "), (6, "look at when the late ones came")])
+def test_as_many_missed_as_are_allowed_ask_for_more_releases_and_more_for_a_cause(
+    tmp_path: Path, late: int, said: str
+) -> None:
+    required = Requirement(MS, 0.001)
+    write_wakeups(tmp_path / "cell", even(5_000, late), requirement=required)
+    record = read_cell(tmp_path / "cell").changed(clock={"id": "scripted"})
+    verdict = judge_run(run_of(even(5_000, late)), required, False)
+    step = next_step(verdict, [StoredCell(tmp_path / "cell", record)])
+    assert verdict.outcome == "inconclusive" and step is not None and step.startswith(said)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from rtmeter.explain.segments import Key
-from rtmeter.judge.why import finding_for
+from rtmeter.judge.verdict import Misses, judge_misses
+from rtmeter.judge.why import finding_for, stampless, stampless_words
+from rtmeter.model import Requirement
+from rtmeter.results.record import CellRecord
 
 
 def finding(name: str, grade: str = "high", value: str = "", /, **item: Any) -> dict[str, Any]:
@@ -52,3 +56,20 @@ def test_what_is_less_urgent_than_a_normal_task_shares_its_cpu_and_no_preemption
     assert below and below["id"] == "normal_policy"
     found = finding_for(Key("displaced", "can_driver", "above"), findings)
     assert found and found["id"] == "task_at_or_above"
+
+
+@pytest.mark.parametrize(
+    ("late", "rest", "said"),
+    [
+        (3, 6, "of the 9 that missed 6 were skipped or lost and have no stamp"),
+        (8, 1, "of the 9 that missed 1 was skipped or lost and has no stamp"),
+        (9, 0, ""),
+        (20, 0, ""),  # by another deadline than the verdict's
+    ],
+)
+def test_what_missed_and_has_no_stamp_is_counted_apart(late: int, rest: int, said: str) -> None:
+    judged = judge_misses(Misses("latency", 100, 3, 4, 2), Requirement(1_000_000))
+    record, unjudged = (cast(CellRecord, SimpleNamespace(verdict=one)) for one in (judged, None))
+    assert (stampless(record, late), stampless(unjudged, late)) == (rest, 0)
+    words = stampless_words(record, late)
+    assert (said in words) if said else words == ""
