@@ -123,22 +123,29 @@ def test_no_group_passes_with_a_cell_that_is_not_judged(
     assert left is None or left in group.verdict.reason
 
 
-def test_what_a_histogram_does_not_tell_to_be_missed_fails_no_group(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+@pytest.mark.parametrize(
+    ("allowed", "code", "said", "row"),
+    [
+        ("0", 3, "0 of 10,000 releases of 1 rigs missed: of 1 runs no bound holds", '0,"misses_not_told"'),
+        ("5%", 0, "50 of 10,000 releases of 1 rigs missed: at most 0.632 %, 5 % is allowed", "50,"),
+    ],
+)
+def test_what_a_histogram_does_not_tell_to_be_missed_fails_no_group_and_holds_none_up_that_passes(
+    allowed: str, code: int, said: str, row: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Fifty of 10,000 values lie in the deadline's own bin: all, some or none of them missed it."""
     file, results, place = tmp_path / "a.json", str(tmp_path / "results"), str(tmp_path / "archive")
     thread = {"histogram": {"2": 9950, "100": 50}, "cycles": 10_000, "min": 2, "max": 100, "avg": 3.0}
     file.write_text(json.dumps(cyclictest(thread={"0": thread})))
     asked = ["import", str(file), "--out", results, "--deadline", "100us", "--period", "1ms"]
-    assert cli.invoke(asked) == 3
+    assert cli.invoke([*asked, *(["--miss-ratio", allowed] if allowed != "0" else [])]) == code
     assert cli.invoke(["archive", "add", results, "--to", place]) == 0
     capsys.readouterr()
-    assert cli.invoke(["archive", "merge", place, "--json"]) == 3
+    assert cli.invoke(["archive", "merge", place, "--json"]) == code
     (group,) = json.loads(capsys.readouterr().out)["groups"]
-    assert group["verdict"]["reason"] == ("0 of 10,000 releases of 1 rigs missed: of 1 runs no bound holds")
+    assert group["verdict"]["reason"] == said
     assert cli.invoke(["archive", "sql", "SELECT misses, refused FROM cells", place, "--csv"]) == 0
-    assert capsys.readouterr().out.split() == ['"misses","refused"', '0,"misses_not_told"']
+    assert capsys.readouterr().out.split() == ['"misses","refused"', row]
 
 
 @pytest.mark.full_only("Spark, which takes half a minute to start")
@@ -191,6 +198,7 @@ def test_a_lost_release_is_the_maximum_of_the_rig_that_lost_it(
     out = capsys.readouterr().out
     assert "lost" in out and "rig-1" in out and "rig-0" not in out
     add_rows(made, {"also": rows(5, [1, 7], max_at_k=1)})  # of the rig that lost one before
+    add_rows(made, {"empty": rows(4, [7], n=0, max_ns=None, max_at_k=None)})  # of the other one
     assert cli.invoke(["archive", "ls", made.url, "--json"]) == 0
     found = {
         row["rig"]: (row["max_ns"], row["losing"]) for row in json.loads(capsys.readouterr().out)["rows"]
