@@ -1,9 +1,11 @@
-// How a round trip's client greets further subscribers before the run.
+// How the ends of a round trip greet before the run, and what becomes of a greeting that is refused.
 #include <gtest/gtest.h>
 
+#include <string>
 #include <vector>
 
 #include "by_hand.hpp"
+#include "measure/publications.hpp"
 #include "system/guard.hpp"
 
 namespace rtmeter {
@@ -37,6 +39,50 @@ TEST(Greetings, AreTwentyMillisecondsApartHoweverSoonTheyAreAnswered) {
   constexpr std::int64_t kApart = 20'000'000;
   EXPECT_EQ(greetings, (std::vector<std::int64_t>{0, 10, 10 + kApart, 10 + 2 * kApart, 10 + 3 * kApart,
                                                   10 + 4 * kApart}));
+}
+
+// Nobody is there yet: the error says how many were refused, and none is a call of the measurement.
+TEST(Greetings, ThatAreRefusedAreToldAndAreNoRefusedCalls) {
+  Config config = config_by_hand(RTM_ROUNDTRIP, 0, 1);
+  config.role = RTM_ROLE_CLIENT;
+  config.connect_timeout_ns = 60'000'000;
+  ByHand hand(config);  // it publishes nothing
+  hand.middleware.wait = [&](std::int64_t timeout_ns) { hand.clock.at_ns += timeout_ns; };
+  hand.clock.at_ns = 0;
+  try {
+    hand.measurement->set_up();
+    FAIL() << "it has an answer";
+  } catch (const Failure& failure) {
+    EXPECT_EQ(failure.field(), "server");
+    EXPECT_NE(std::string(failure.what()).find("; 3 of the messages were refused"), std::string::npos)
+        << failure.what();
+  }
+  EXPECT_EQ(hand.session.refused_calls(), 0U);
+}
+
+// Three greetings are refused; of five messages the second is.
+TEST(FurtherPublisher, SaysHowManyOfItsMessagesWereTaken) {
+  Config config = config_by_hand(RTM_ROUNDTRIP, 0, 1);
+  config.role = RTM_ROLE_BESIDE;
+  config.beside = BesideConfig{};
+  config.beside->as = BesideAs::publisher;
+  config.beside->number = 2;
+  ByHand hand(config);
+  std::vector<std::uint64_t> taken;
+  const auto take = [&](const Sent& sent) { taken.push_back(sent.sequence); };
+  first_release_told() = 0;
+  hand.clock.on_sleep = [&] {
+    const std::size_t slept = hand.clock.sleeps.size();
+    if (slept == 3) first_release_told() = 1;
+    hand.middleware.publish = slept < 4 || slept == 5 ? nullptr : std::function<void(const Sent&)>(take);
+    if (slept == 9) first_release_told() = -1;
+    if (slept == 10) hand.stop = true;
+  };
+  hand.run();
+  first_release_told() = 0;
+  EXPECT_EQ(taken, (std::vector<std::uint64_t>{publication::sequence(2, 0), publication::sequence(2, 2),
+                                               publication::sequence(2, 3), publication::sequence(2, 4)}));
+  EXPECT_EQ(hand.measurement->facts().find("published")->find("sent")->dump(), "4");
 }
 
 }  // namespace

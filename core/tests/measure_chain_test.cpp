@@ -90,6 +90,26 @@ TEST(Chains, ToldApartAreWhatComesAgainAndWhatComesLate) {
   EXPECT_EQ(chain.counters.corrupted, 0u);
 }
 
+// s at 100, 200, 300, 400, t at 100 and 300: what is new of one alone waits for the other.
+TEST(Chains, AFusionPassesOnOnceAllOfItsInputsAreNew) {
+  Config config = chain_of(4);
+  ChainStage other = config.chain->stages[0];
+  other.name = "t";
+  other.period_ns = 200;
+  other.samples = 2;
+  config.chain->stages[1].inputs.push_back({"t", 1});
+  config.chain->stages[1].fusion = true;
+  config.chain->stages.push_back(other);
+  Chain chain(config);
+  std::vector<std::int64_t> passed_on;
+  chain.middleware.publish = [&](const Sent& sent) {
+    if (sent.topic != "e") return chain.middleware.deliver(sent.topic, sent);
+    if (sent.sequence != RTM_SEQUENCE_HELLO) passed_on.push_back(chain.clock.at_ns);
+  };
+  chain.run();
+  EXPECT_EQ(passed_on, (std::vector<std::int64_t>{100, 300}));
+}
+
 TEST(Chains, WhatIsDamagedIsCountedAndNotPassedOn) {
   Chain chain(chain_of(3));
   chain.middleware.publish = [&](const Sent& sent) {
@@ -100,6 +120,26 @@ TEST(Chains, WhatIsDamagedIsCountedAndNotPassedOn) {
   };
   EXPECT_EQ(chain.rows_of(1).size(), 1u);
   EXPECT_EQ(chain.counters.corrupted, 2u);
+}
+
+// A wait that a message ends, here after 5 ms, is gone on with: so all of 20 ms is heard.
+TEST(Chains, GreetingsAreTwentyMillisecondsApartHoweverSoonAWaitEnds) {
+  Config config = chain_of(1);
+  config.connect_timeout_ns = 1'000'000'000;
+  ByHand chain(config);
+  std::vector<std::int64_t> greetings;
+  chain.middleware.publish = [&](const Sent& sent) {
+    if (sent.topic != "s") return;
+    greetings.push_back(chain.clock.at_ns);
+    if (greetings.size() == 4) chain.middleware.deliver("s", sent);
+  };
+  chain.middleware.wait = [&](std::int64_t timeout_ns) {
+    chain.clock.at_ns += std::min<std::int64_t>(timeout_ns, 5'000'000);
+  };
+  chain.clock.at_ns = 0;
+  chain.measurement->set_up();
+  constexpr std::int64_t kApart = 20'000'000;
+  EXPECT_EQ(greetings, (std::vector<std::int64_t>{0, kApart, 2 * kApart, 3 * kApart}));
 }
 
 // In real time a source sleeps, which is exact; who hears waits for messages meanwhile.
