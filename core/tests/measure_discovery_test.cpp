@@ -32,6 +32,13 @@ TEST(Discoveries, ParticipantsThatHearNobodyAreLostAtTheTimeout) {
   EXPECT_EQ(discovery.clock.at_ns, 250);
 }
 
+TEST(Discoveries, GreetingsThatAreRefusedAtAReleaseAreRefusedCalls) {
+  Discovered discovery(2);
+  discovery.middleware.publish = nullptr;
+  discovery.run();
+  EXPECT_EQ(discovery.session.refused_calls(), 2U);
+}
+
 TEST(Discoveries, OneThatIsStoppedBeforeItsReleaseHasWhatWasDueInFlight) {
   Discovered discovery(9);
   discovery.clock.late_ns = {{100, 250}};  // 100, 200 and 300 were due by then
