@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 from planted_machine import CLOCK, CONFIG, CPU, TUNED, PlantedMachine, task
 
-from rtmeter.host.root import Root
-from rtmeter.machine import KINDS, Finding, Intent, kernel, surroundings
+from rtmeter.machine import KINDS, Finding, Intent, kernel
 from rtmeter.machine.reading import Machine
 from rtmeter.values import Scheduling
 
@@ -384,18 +383,3 @@ def test_everything_looked_for_was_planted() -> None:
     assert names == {row[0] for row in PLANTED} - {"config_prove_locking", "config_cpu_freq"} | elsewhere | {
         name for names, _ in UNREADABLE for name in names.split()
     }
-
-
-@pytest.mark.parametrize(
-    ("kernel", "programs", "emulated"),
-    [("x86_64", "i686", False), ("aarch64", "armv8l", False), ("x86_64", "armv7l", True)],
-)
-def test_a_kernel_of_64_bits_runs_programs_of_32(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kernel: str, programs: str, emulated: bool
-) -> None:
-    (tmp_path / "proc/sys/kernel").mkdir(parents=True)
-    (tmp_path / "proc/sys/kernel/arch").write_text(f"{kernel}\n")
-    machine = Machine(Root(tmp_path), Intent())
-    monkeypatch.setitem(vars(machine), "architecture", programs)
-    found = {finding.id for finding in surroundings.check(machine)}
-    assert ("emulated_processor" in found) == emulated

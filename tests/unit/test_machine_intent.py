@@ -13,8 +13,9 @@ import pytest
 from planted_machine import CONFIG, TUNED, PlantedMachine, task
 
 from rtmeter.host.threads import read_tasks
-from rtmeter.machine import KINDS, Intent, Root, findings, intent_of, intent_of_thread
+from rtmeter.machine import KINDS, Intent, Root, findings, intent_of, intent_of_thread, surroundings
 from rtmeter.machine.causes import OF_PERIOD, OF_USAGE, suspicions
+from rtmeter.machine.reading import Machine
 from rtmeter.model import Cell
 from rtmeter.statistics.rhythm import KNOWN
 from rtmeter.values import Scheduling
@@ -294,3 +295,18 @@ def test_a_normal_thread_that_runs_is_made_real_time_where_it_is(
     intent = intent_of_thread(replace(read, policy=policy), machine.root)
     assert intent == Intent(None, Scheduling("other"), thread=700)
     assert machine.findings(intent)["normal_policy"].fix.startswith("chrt --fifo --pid 80 700")
+
+
+@pytest.mark.parametrize(
+    ("kernel", "programs", "emulated"),
+    [("x86_64", "i686", False), ("aarch64", "armv8l", False), ("x86_64", "armv7l", True)],
+)
+def test_a_kernel_of_64_bits_runs_programs_of_32(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kernel: str, programs: str, emulated: bool
+) -> None:
+    (tmp_path / "proc/sys/kernel").mkdir(parents=True)
+    (tmp_path / "proc/sys/kernel/arch").write_text(f"{kernel}\n")
+    machine = Machine(Root(tmp_path), Intent())
+    monkeypatch.setitem(vars(machine), "architecture", programs)
+    found = {finding.id for finding in surroundings.check(machine)}
+    assert ("emulated_processor" in found) == emulated
