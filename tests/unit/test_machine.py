@@ -279,12 +279,6 @@ def test_without_its_build_the_real_time_kernel_is_that_of_the_processor(
     assert fixes["kernel_not_preempt_rt"] == "apt install linux-image-rt-arm64"
 
 
-def test_an_older_kernel_that_is_not_real_time_calls_into_its_firmware(machine: PlantedMachine) -> None:
-    config = TUNED[CONFIG].replace("CONFIG_EFI_DISABLE_RUNTIME=y", "")
-    machine.plant({**NOT_RT, "/proc/sys/kernel/osrelease": "5.10.0", "/boot/config-5.10.0": config})
-    assert "efi_runtime" in machine.findings(CYCLIC)
-
-
 def test_a_hypervisors_clock_is_not_called_slow(machine: PlantedMachine) -> None:
     machine.plant({f"{CLOCK}/current_clocksource": "kvm-clock"})
     assert "the hypervisor keeps this clock" in machine.findings(CYCLIC)["clock_source"].why

@@ -114,6 +114,18 @@ def test_without_its_build_a_kernels_name_tells_its_preemption(
         assert said and said.fix.startswith("boot a kernel built with CONFIG_PREEMPT=y")
 
 
+@pytest.mark.parametrize(("version", "real_time"), [("#1 SMP PREEMPT 2026", None), (None, "1")])
+def test_an_older_kernel_calls_into_its_firmware_where_it_is_not_real_time(
+    machine: PlantedMachine, version: str | None, real_time: str | None
+) -> None:
+    config = TUNED[CONFIG].replace("CONFIG_EFI_DISABLE_RUNTIME=y", "")
+    machine.plant({"/proc/sys/kernel/osrelease": "5.10.0", "/boot/config-5.10.0": config})
+    if version is not None:
+        machine.plant({"/proc/sys/kernel/version": version, "/sys/kernel/realtime": real_time})
+    found = machine.findings(Intent(cpus=(1,)))
+    assert ("efi_runtime" in found) == (real_time is None)
+
+
 def test_nothing_said_of_preemption_is_unknown(machine: PlantedMachine) -> None:
     without = {"/proc/sys/kernel/version": None, "/sys/kernel/realtime": None, CONFIG: None}
     machine.plant(without)
