@@ -8,7 +8,6 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-import deltalake
 import pytest
 from archives import cells_in, files_of, made, rows
 from deltalake import DeltaTable
@@ -71,24 +70,6 @@ def once_before(do: Callable[[], Any], then: Callable[..., Any]) -> Callable[...
         return then(*args, **named)
 
     return call
-
-
-def test_samples_are_added_while_others_are_let_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    archive = archive_at(tmp_path / "archive")
-    assert adding(tmp_path, archive.url, 0)() == 0
-    add_other = adding(tmp_path, archive.url, 1)
-    let_go = once_before(lambda: prune(archive, now=LATER), lambda: None)
-    write = deltalake.write_deltalake
-
-    def slowly(to: str | DeltaTable, *rest: Any, **named: Any) -> None:
-        table = to if isinstance(to, DeltaTable) else DeltaTable(to)
-        if table.metadata().name == "samples":
-            let_go()  # the table is open, and nothing is committed yet
-        write(table, *rest, **named)
-
-    monkeypatch.setattr(deltalake, "write_deltalake", slowly)
-    assert add_other() == 0
-    assert check(archive) == (2, []) and sampled(archive) == (1, SAMPLES + WARM_UP)
 
 
 def test_samples_are_let_go_while_others_are_added(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
