@@ -28,7 +28,7 @@ def test_one_that_does_not_describe_itself_in_time_leaves_nothing(
     """A script that waits for another program, which is not told that the script was killed."""
     monkeypatch.setattr(probes, "_DESCRIBE_TIMEOUT_S", 0.5)
     script = f"sleep 1000 & echo $! > {tmp_path}/child; wait"
-    with pytest.raises(RtmeterError, match="does not describe itself"):
+    with pytest.raises(RtmeterError, match=r"does not describe itself: it does not answer within 0\.5 s"):
         probes.describe("slow", make_probe(tmp_path, "slow", script))
     child = Root().at(f"/proc/{(tmp_path / 'child').read_text().strip()}/stat")
     until(lambda: not child.exists() or ") Z " in child.read_text())

@@ -20,6 +20,7 @@ from rtmeter.values import from_json
 
 PREFIX = "rtmeter-probe-"
 _DESCRIBE_TIMEOUT_S = 20
+_LOOK = "free the machine of other work; else run it with --describe, and see what it waits for"
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +146,9 @@ def _described(name: str, path: Path, _changed_ns: int) -> Probe:
         pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
         done = run_within(_DESCRIBE_TIMEOUT_S, [path, "--describe"], **pipes)
         facts = from_json(done.stdout) if done.returncode == 0 else None
-    except (OSError, subprocess.TimeoutExpired, ValueError) as error:
+    except subprocess.TimeoutExpired:
+        raise _broken(name, path, f"it does not answer within {_DESCRIBE_TIMEOUT_S} s", _LOOK) from None
+    except (OSError, ValueError) as error:
         raise _broken(name, path, str(error)) from None
     if not isinstance(facts, dict):
         last = done.stderr.decode(errors="replace").strip().splitlines()[-1:]
@@ -153,12 +156,12 @@ def _described(name: str, path: Path, _changed_ns: int) -> Probe:
     return Probe(name, path, facts)
 
 
-def _broken(name: str, path: Path, why: str) -> RtmeterError:
+def _broken(name: str, path: Path, why: str, remedy: str | None = None) -> RtmeterError:
     return RtmeterError(
         f"its probe {path} does not describe itself: {why}",
         field="adapter",
         value=name,
-        remedy=_remedy_for_libraries(why),
+        remedy=remedy or _remedy_for_libraries(why),
     )
 
 
