@@ -28,7 +28,7 @@ import pytest
 import leftovers
 import resumed
 import tracefs
-from order import is_alone, scheduler, shuffle_files
+from order import arrange, is_alone, scheduler
 
 FULL = os.environ.get("RTMETER_FULL") == "1"
 SEED = "RTMETER_SEED"
@@ -75,7 +75,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    shuffle_files(items)
+    arrange(items)
     resumed.select(config, items)
     for item in items:
         if is_alone(item.path):

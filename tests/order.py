@@ -39,6 +39,19 @@ TOGETHER = {
 }
 """By what they share: iceoryx's daemon, of which a machine has one; what rtmeter sets of a machine."""
 
+LONG = {
+    "test_archive_object_store",
+    "test_check_adapter",
+    "test_discovery_run",
+    "test_iceoryx",
+    "test_mutilated_records",
+    "test_packaging",
+    "test_posix",
+    "test_rclpy",
+    "test_supervise",
+}
+"""Files of a minute or so: begun first, so that none of them is last and alone."""
+
 ORDER = "RTMETER_ORDER"
 """An environment variable: a seed for the order of the files."""
 
@@ -52,9 +65,13 @@ def is_alone(path: Path) -> bool:
     return bool({path.parent.name, path.stem} & ALONE)
 
 
-def shuffle_files(items: list[pytest.Item]) -> None:
-    """In the order that RTMETER_ORDER stands for; a file's tests stay together, in theirs."""
-    if seed := os.environ.get(ORDER):
+def arrange(items: list[pytest.Item]) -> None:
+    """Long files first, or in the order that RTMETER_ORDER stands for; a file's tests stay together, in
+    theirs."""
+    seed = os.environ.get(ORDER)
+    if not seed:
+        items.sort(key=lambda item: item.path.stem not in LONG)
+    else:
         files = list(dict.fromkeys(item.path for item in items))
         random.Random(seed).shuffle(files)
         place = {file: number for number, file in enumerate(files)}
