@@ -221,8 +221,9 @@ class Zeromq final : public rtmeter::Adapter {
   // nanosecond.
   bool dispatch(std::int64_t timeout_ns) {
     long left_ms = timeout_ns >= kForever ? -1 : static_cast<long>((timeout_ns + kMs - 1) / kMs);
-    if (timer_ != wake_ && left_ms > 0) {
-      const itimerspec once{{0, 0}, {timeout_ns / (1000 * kMs), timeout_ns % (1000 * kMs)}};
+    if (timer_ != wake_ && left_ms != 0) {
+      itimerspec once{};  // for ever: never
+      if (left_ms > 0) once.it_value = {timeout_ns / (1000 * kMs), timeout_ns % (1000 * kMs)};
       timerfd_settime(timer_, 0, &once, nullptr);
       left_ms = -1;
     }
