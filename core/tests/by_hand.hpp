@@ -54,12 +54,14 @@ struct Sent {
 struct Played {
   std::function<void()> spin_some, arm;
   std::function<void(std::int64_t timeout_ns)> spin, wait;
-  std::function<void(const Sent&)> publish;
+  std::function<void(const Sent&)> publish, call;
   rtm_timer_traits traits{RTM_EVERY_TICK, RTM_CATCH_UP, 0};
 
   rtm_timer_spec timer{};
   std::map<std::string, std::pair<rtm_on_message, void*>> subscribers;
+  std::pair<rtm_on_reply, void*> client;
   std::vector<std::string> nodes;
+  std::map<std::string, std::string> described;
   std::atomic<int> interrupts{0};
 
   void fire(std::int64_t expected_ns = RTM_ABSENT, std::int64_t actual_ns = RTM_ABSENT) const {
@@ -72,6 +74,11 @@ struct Played {
     const auto& [on_message, user] = subscribers.at(topic);
     on_message(user, &message);
   }
+  void answer(rtm_reply what, const Sent& sent) const {
+    const rtm_message message{sent.sequence, sent.bytes.data(),
+                              what == RTM_RESULT ? static_cast<std::uint32_t>(sent.bytes.size()) : 0};
+    client.first(client.second, what, &message);
+  }
 };
 
 inline Played*& played() {
@@ -83,6 +90,9 @@ class PlayedAdapter final : public Adapter {
  public:
   explicit PlayedAdapter(const rtm_run& /*run*/) {}
   static void describe_static(Sink& /*sink*/) {}
+  void describe(Sink& sink) const {
+    for (const auto& [key, value] : played()->described) sink.put(key.c_str(), value.c_str());
+  }
   void* create_node(const std::string& name) override {
     played()->nodes.push_back(name);
     return this;
@@ -98,12 +108,16 @@ class PlayedAdapter final : public Adapter {
     played()->subscribers[topic] = {on_message, user};
     return this;
   }
+  void* create_client(void* /*node*/, const std::string& service, rtm_on_reply on_reply, void* user) override {
+    played()->client = {on_reply, user};
+    return new_topic(service);
+  }
   int arm(void* /*timer*/, std::int64_t /*now_ns*/) noexcept override { return invoke(played()->arm); }
   int publish(void* publisher, const rtm_message& message) noexcept override {
-    if (!played()->publish) return -1;
-    played()->publish(Sent{*static_cast<std::string*>(publisher), message.sequence,
-                           std::vector<std::uint8_t>(message.data, message.data + message.bytes)});
-    return 0;
+    return invoke(played()->publish, sent_over(publisher, message));
+  }
+  int call(void* client, const rtm_message& request) override {
+    return invoke(played()->call, sent_over(client, request));
   }
   int spin(std::int64_t timeout_ns) noexcept override { return invoke(played()->spin, timeout_ns); }
   int wait(std::int64_t timeout_ns) noexcept override { return invoke(played()->wait, timeout_ns); }
@@ -116,6 +130,10 @@ class PlayedAdapter final : public Adapter {
     if (!function) return -1;
     function(arguments...);
     return 0;
+  }
+  static Sent sent_over(void* topic, const rtm_message& message) {
+    return {*static_cast<std::string*>(topic), message.sequence,
+            std::vector<std::uint8_t>(message.data, message.data + message.bytes)};
   }
   std::string* new_topic(const std::string& topic) {
     topics_.push_back(std::make_unique<std::string>(topic));

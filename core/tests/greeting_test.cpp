@@ -60,6 +60,45 @@ TEST(Greetings, ThatAreRefusedAreToldAndAreNoRefusedCalls) {
   EXPECT_EQ(hand.session.refused_calls(), 0U);
 }
 
+// When each goal was given whose result comes after 10 ns, and its feedback from goal fed_from on: the topic that
+// it goes by is found later than the services are.
+std::vector<std::int64_t> goals_until_set_up(rtm_interface over, std::size_t fed_from, const char* dropped) {
+  Config config = config_by_hand(RTM_REQUEST, 0, 1);
+  config.role = RTM_ROLE_CLIENT;
+  config.interface = over;
+  config.connect_timeout_ns = 50'000'000;
+  ByHand hand(config);
+  if (dropped != nullptr) hand.middleware.described["may_drop"] = dropped;
+  std::vector<std::int64_t> goals;
+  std::vector<Sent> answers;
+  hand.middleware.call = [&](const Sent& sent) {
+    EXPECT_EQ(sent.sequence, RTM_SEQUENCE_HELLO);
+    goals.push_back(hand.clock.at_ns);
+    answers.push_back(sent);
+  };
+  hand.middleware.wait = [&](std::int64_t timeout_ns) {
+    hand.clock.at_ns += answers.empty() ? timeout_ns : 10;
+    for (const Sent& one : std::exchange(answers, {})) {
+      hand.middleware.answer(RTM_ACCEPTED, one);
+      if (goals.size() >= fed_from) hand.middleware.answer(RTM_FEEDBACK, one);
+      hand.middleware.answer(RTM_RESULT, one);
+    }
+  };
+  hand.clock.at_ns = 0;
+  hand.measurement->set_up();
+  return goals;
+}
+
+TEST(Goals, AreGivenUntilAFeedbackHasComeToo) {
+  constexpr std::int64_t kApart = 20'000'010;  // looks for an answer 10 ns long, then for as long as it waits
+  using Goals = std::vector<std::int64_t>;
+  EXPECT_EQ(goals_until_set_up(RTM_ACTION, 1, nullptr), Goals{0});
+  EXPECT_EQ(goals_until_set_up(RTM_ACTION, 3, nullptr), (Goals{0, kApart, 2 * kApart}));
+  EXPECT_EQ(goals_until_set_up(RTM_ACTION, 99, "feedback"), Goals{0});  // none may ever come
+  EXPECT_EQ(goals_until_set_up(RTM_ACTION, 99, nullptr), (Goals{0, kApart, 2 * kApart}));  // until the timeout
+  EXPECT_EQ(goals_until_set_up(RTM_SERVICE, 99, nullptr), Goals{0});
+}
+
 // Three greetings are refused; of five messages the second is.
 TEST(FurtherPublisher, SaysHowManyOfItsMessagesWereTaken) {
   Config config = config_by_hand(RTM_ROUNDTRIP, 0, 1);

@@ -75,6 +75,9 @@ class Asker : public Exchange<Columns, kSent, kAnswered, kFree> {
   virtual void transmit(const rtm_message& message) noexcept = 0;
   // The same before the run, where nobody may be there yet. False if the middleware refused it.
   virtual bool greet_with(const rtm_message& message) noexcept = 0;
+  // That what comes beside an answer has come too: an end that the answer does not go through may not have
+  // been found yet, and what is sent to it until then is lost.
+  virtual bool heard_all() const noexcept { return true; }
 
   // From the callback: what came, and when (T2).
   void hear(const rtm_message& message, std::int64_t now_ns, Beside beside = {}) noexcept {
@@ -127,8 +130,10 @@ class Asker : public Exchange<Columns, kSent, kAnswered, kFree> {
     const std::int64_t give_up_ns = b_.clock.now_ns() + b_.config.connect_timeout_ns;
     std::int64_t look_ns = b_.clock.now_ns() + kLook;
     heard_.store(false, std::memory_order_release);
-    for (std::int64_t ask_ns = INT64_MIN; !heard_.load(std::memory_order_acquire) && !stopped();) {
+    const auto heard = [this] { return heard_.load(std::memory_order_acquire); };
+    for (std::int64_t ask_ns = INT64_MIN; !(heard() && heard_all()) && !stopped();) {
       const std::int64_t now_ns = b_.clock.now_ns();
+      if (now_ns >= give_up_ns && heard()) return;  // what does not come beside it is in no row
       if (now_ns >= give_up_ns) throw no_answer();
       if (now_ns >= look_ns) {
         if (may_not_talk()) throw no_answer();
@@ -139,7 +144,7 @@ class Asker : public Exchange<Columns, kSent, kAnswered, kFree> {
         ask_ns = now_ns + kAgain;
       }
       const std::uint32_t ticket = answered_.ticket();
-      if (heard_.load(std::memory_order_acquire)) break;
+      if (heard() && heard_all()) break;
       apart_ ? static_cast<void>(answered_.wait(ticket, kAgain)) : receive(kAgain);
     }
   }

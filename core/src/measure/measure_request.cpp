@@ -16,11 +16,18 @@ class Client final : public Asker<kColumns, kSent, kReceived, kFree> {
  private:
   void create_ends() override {
     client_ = b_.session.create_client(node_, kService, &Client::on_reply, this);
+    if (b_.config.interface != RTM_ACTION) return;
+    const Json known = b_.session.describe();
+    const Json* dropped = known.find("may_drop");
+    fed_.store(dropped != nullptr, std::memory_order_relaxed);
   }
   std::string ends() const override { return std::string(name_of(b_.config.interface)) + " " + kService; }
   void transmit(const rtm_message& message) noexcept override { b_.session.call(client_, message); }
   bool greet_with(const rtm_message& message) noexcept override {
     return b_.session.offer_call(client_, message);
+  }
+  bool heard_all() const noexcept override {
+    return b_.config.interface != RTM_ACTION || fed_.load(std::memory_order_acquire);
   }
 
   static void on_reply(void* user, rtm_reply what, const rtm_message* message) {
@@ -34,6 +41,11 @@ class Client final : public Asker<kColumns, kSent, kReceived, kFree> {
 
   // What comes before the result, once; what comes later is of a release that is settled. Measured path.
   void hear_of(Column column, std::uint64_t sequence, std::int64_t now_ns) noexcept {
+    if (sequence == RTM_SEQUENCE_HELLO) {
+      if (column != kFirstFeedback) return;
+      fed_.store(true, std::memory_order_release);
+      return answered_.notify();
+    }
     Slot* s = pending_.find(static_cast<std::int64_t>(sequence));
     if (s == nullptr || !Ring::claim(*s)) return;
     if (s->at(column) == kAbsent) s->set(column, now_ns);
@@ -41,6 +53,7 @@ class Client final : public Asker<kColumns, kSent, kReceived, kFree> {
   }
 
   void* client_ = nullptr;
+  std::atomic<bool> fed_{false};  // a goal's feedback has come, or may never: it goes by a topic of its own
 };
 
 class Server final : public Answerer {
