@@ -108,7 +108,8 @@ class PlayedAdapter final : public Adapter {
     played()->subscribers[topic] = {on_message, user};
     return this;
   }
-  void* create_client(void* /*node*/, const std::string& service, rtm_on_reply on_reply, void* user) override {
+  void* create_client(void* /*node*/, const std::string& service, rtm_on_reply on_reply,
+                      void* user) override {
     played()->client = {on_reply, user};
     return new_topic(service);
   }

@@ -60,8 +60,8 @@ TEST(Greetings, ThatAreRefusedAreToldAndAreNoRefusedCalls) {
   EXPECT_EQ(hand.session.refused_calls(), 0U);
 }
 
-// When each goal was given whose result comes after 10 ns, and its feedback from goal fed_from on: the topic that
-// it goes by is found later than the services are.
+// When each goal was given whose result comes after 10 ns, and its feedback from goal fed_from on: the topic
+// that it goes by is found later than the services are.
 std::vector<std::int64_t> goals_until_set_up(rtm_interface over, std::size_t fed_from, const char* dropped) {
   Config config = config_by_hand(RTM_REQUEST, 0, 1);
   config.role = RTM_ROLE_CLIENT;
@@ -95,7 +95,8 @@ TEST(Goals, AreGivenUntilAFeedbackHasComeToo) {
   EXPECT_EQ(goals_until_set_up(RTM_ACTION, 1, nullptr), Goals{0});
   EXPECT_EQ(goals_until_set_up(RTM_ACTION, 3, nullptr), (Goals{0, kApart, 2 * kApart}));
   EXPECT_EQ(goals_until_set_up(RTM_ACTION, 99, "feedback"), Goals{0});  // none may ever come
-  EXPECT_EQ(goals_until_set_up(RTM_ACTION, 99, nullptr), (Goals{0, kApart, 2 * kApart}));  // until the timeout
+  EXPECT_EQ(goals_until_set_up(RTM_ACTION, 99, nullptr),
+            (Goals{0, kApart, 2 * kApart}));  // until the timeout
   EXPECT_EQ(goals_until_set_up(RTM_SERVICE, 99, nullptr), Goals{0});
 }
 
