@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
+import subprocess
+import sys
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -104,14 +108,61 @@ def test_of_two_who_tidy_at_once_one_is_refused_and_each_row_stays_once(
     assert cli.invoke(["archive", "prune", archive.url]) == 0
 
 
-def test_who_was_killed_while_tidying_stands_in_the_way_for_some_hours(tmp_path: Path) -> None:
+@pytest.fixture
+def killed(tmp_path: Path) -> str:
+    """The archive that a process claimed which was killed then."""
     archive = archive_at(tmp_path / "archive")
     archive.make()
-    begun = datetime.now(UTC)
-    killed = claim.alone(archive, begun)
-    killed.__enter__()
+    code = (
+        "import os, signal, sys\n"
+        "from rtmeter.archive import claim, tables\n"
+        "with claim.alone(tables.archive_at(sys.argv[1])): os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    ended = subprocess.run([sys.executable, "-c", code, archive.url], check=False)
+    assert ended.returncode == -signal.SIGKILL
+    return archive.url
+
+
+def held(url: str) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = archive_at(url).table(claim.CLAIM).to_pyarrow_table().to_pylist()
+    return found
+
+
+def test_who_was_killed_here_while_tidying_stands_in_nobodys_way(killed: str) -> None:
+    assert len(held(killed)) == 1
+    prune(archive_at(killed))
+    assert held(killed) == []
+
+
+ELSEWHERE: dict[str, Callable[[str, str, str], tuple[str, ...]]] = {
+    "another boot, or machine": lambda numbers, pid, start: (f"0000{numbers}", pid, start),
+    "another namespace of processes": lambda numbers, pid, start: (f"{numbers}0", pid, start),
+    "no machine that is known": lambda numbers, pid, start: (),
+    "one who lives": lambda numbers, pid, start: (numbers, "1", str(claim._start(1))),
+}
+
+
+@pytest.mark.parametrize("who", ELSEWHERE)
+def test_who_may_still_tidy_stands_in_the_way_for_some_hours(
+    killed: str, monkeypatch: pytest.MonkeyPatch, who: str
+) -> None:
+    archive, [row] = archive_at(killed), held(killed)
+    name, *rest = row["holder"].split()
+    begun = row["until"] - timedelta(hours=6)
+    claim._write(
+        archive, archive.table(claim.CLAIM), [row | {"holder": " ".join([name, *ELSEWHERE[who](*rest)])}]
+    )
     with pytest.raises(RtmeterError, match="another tidies it"):
         prune(archive, now=begun + timedelta(hours=5))
     with claim.alone(archive, begun + timedelta(hours=7)) as still:
         still()
     prune(archive, now=begun)
+
+
+def test_a_number_that_was_given_again_is_nobodys_claim(killed: str) -> None:
+    archive, [row] = archive_at(killed), held(killed)
+    name, numbers, _, start = row["holder"].split()
+    again = f"{name} {numbers} {os.getpid()} {start}"
+    claim._write(archive, archive.table(claim.CLAIM), [row | {"holder": again}])
+    prune(archive)
+    assert held(killed) == []
