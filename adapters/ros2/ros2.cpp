@@ -55,14 +55,9 @@ const rtm_run& prepared(const rtm_run& run) {
   return run;
 }
 
-// Whether the client has its server beside it. A chain has neither: the option is refused there, unread.
+// Whether a round trip's client has its server beside it. Elsewhere the option is refused, unread.
 bool inline_of(const rtm_run& run) {
-  if (run.measurement == RTM_CHAIN) return false;
-  const bool asked = kOptions.inline_server.of(run);
-  if (asked && !has_topics(run))
-    throw kOptions.inline_server.error("inline", "requests are answered by a process of its own",
-                                       "leave it out");
-  return asked && run.role == RTM_ROLE_CLIENT;
+  return run.measurement == RTM_ROUNDTRIP && kOptions.inline_server.of(run) && run.role == RTM_ROLE_CLIENT;
 }
 
 // rclcpp has one default context a process: a second adapter's node is one more of it.
