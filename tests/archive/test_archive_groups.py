@@ -101,9 +101,9 @@ def test_what_is_asked_for_is_all_that_is_merged(archive: Archive) -> None:
 
 UNJUDGED = [
     ({}, 2000, None),
-    ({"refused": "clusters"}, 2000, "of 1 runs no bound holds"),
-    ({"outcome": "error"}, 1000, "1 cells could not be judged"),
-    ({"n": None}, 1000, "1 cells could not be judged"),
+    ({"refused": "clusters"}, 2000, "of 1 run no bound holds"),
+    ({"outcome": "error"}, 1000, "1 cell could not be judged"),
+    ({"n": None}, 1000, "1 cell could not be judged"),
 ]
 
 
@@ -126,8 +126,8 @@ def test_no_group_passes_with_a_cell_that_is_not_judged(
 @pytest.mark.parametrize(
     ("allowed", "code", "said", "row"),
     [
-        ("0", 3, "0 of 10,000 releases of 1 rigs missed: of 1 runs no bound holds", '0,"misses_not_told"'),
-        ("5%", 0, "50 of 10,000 releases of 1 rigs missed: at most 0.632 %, 5 % is allowed", "50,"),
+        ("0", 3, "0 of 10,000 releases of 1 rig missed: of 1 run no bound holds", '0,"misses_not_told"'),
+        ("5%", 0, "50 of 10,000 releases of 1 rig missed: at most 0.632 %, 5 % is allowed", "50,"),
     ],
 )
 def test_what_a_histogram_does_not_tell_to_be_missed_fails_no_group_and_holds_none_up_that_passes(

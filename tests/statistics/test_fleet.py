@@ -37,9 +37,9 @@ def test_a_fleet_well_within_its_ratio_passes_and_one_beyond_fails() -> None:
 
 def test_shares_are_in_per_cent() -> None:
     judged = judge_fleet({"a": [RunMisses(1_000, 200, 1.0)]}, Requirement(10**6, 0.1, 0.95, horizon=1))
-    assert judged.reason == "200 of 1,000 releases of 1 rigs missed: at least 17.9 %, 10 % is allowed"
+    assert judged.reason == "200 of 1,000 releases of 1 rig missed: at least 17.9 %, 10 % is allowed"
     judged = judge_fleet({"a": [RunMisses(100, 0, 1.0)]}, Requirement(10**6, 0.1, 0.95))
-    assert judged.reason == "0 of 100 releases of 1 rigs missed: at most 2.95 %, 10 % is allowed"
+    assert judged.reason == "0 of 100 releases of 1 rig missed: at most 2.95 %, 10 % is allowed"
 
 
 def test_rigs_that_differ_tell_less_than_one_long_run() -> None:
@@ -62,13 +62,13 @@ def test_a_single_rig_says_no_more_than_its_runs_together() -> None:
     judged, found = judge_fleet({"a": runs}, Requirement(10**6, 0.001, 0.95)), joint(runs, 0.95)
     assert (judged.lower, judged.upper) == (found.lower, found.upper)
     assert judged.outcome == "inconclusive" and found.upper > joint(runs[:1], 0.95).upper
-    assert judged.reason.startswith("4 of 20,000 releases of 1 rigs missed")
+    assert judged.reason.startswith("4 of 20,000 releases of 1 rig missed")
 
 
 def test_nothing_passes_where_something_stands_in_the_way() -> None:
     rigs = {"a": [RunMisses(100_000, 0, 1.0)], "b": [RunMisses(100_000, 0, 1.0)]}
     assert judge_fleet(rigs, ASKED).outcome == "pass"
-    assert judge_fleet(rigs, ASKED, refused=1).reason.endswith("of 1 runs no bound holds")
+    assert judge_fleet(rigs, ASKED, refused=1).reason.endswith("of 1 run no bound holds")
     assert judge_fleet(rigs, ASKED, unjudged=2).reason.endswith("2 cells could not be judged")
     assert {judge_fleet(rigs, ASKED, *n).outcome for n in ((1, 0), (0, 1))} == {"inconclusive"}
     assert judge_fleet({}, ASKED).outcome == "inconclusive"

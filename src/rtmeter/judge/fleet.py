@@ -38,7 +38,7 @@ def judge_fleet(
     if not n:
         return FleetVerdict("inconclusive", "nothing was judged", 0, 0, None, None)
     found = joint(each, asked.confidence)
-    seen = f"{misses:,} of {n:,} releases of {of:,} rigs missed"
+    seen = f"{misses:,} of {n:,} releases of {of:,} rig{'s' * (of != 1)} missed"
     allowed = asked.miss_ratio
     if misses and (allowed is None or asked.criticality == "hard"):
         return FleetVerdict("fail", f"{seen}: none allowed", n, misses, found.lower, found.upper)
@@ -54,8 +54,8 @@ def judge_fleet(
             "inconclusive", f"{seen}: hard deadlines are judged run by run", n, misses, None, None
         )
     if refused or unjudged:
-        left = [f"of {refused:,} runs no bound holds"] * bool(refused)
-        left += [f"{unjudged:,} cells could not be judged"] * bool(unjudged)
+        left = [f"of {refused:,} run{'s' * (refused != 1)} no bound holds"] * bool(refused)
+        left += [f"{unjudged:,} cell{'s' * (unjudged != 1)} could not be judged"] * bool(unjudged)
         return FleetVerdict("inconclusive", f"{seen}: {', '.join(left)}", n, misses, None, None)
     if allowed is None:
         return FleetVerdict("pass", seen, n, misses, found.lower, found.upper)
