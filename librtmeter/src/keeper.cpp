@@ -41,6 +41,15 @@ Json columns_json(std::initializer_list<const char*> names) {
 bool Keeper::Row::warm() const noexcept { return (status & kWarmUpFlag) != 0; }
 bool Keeper::Row::skipped() const noexcept { return (status & kOutcome) == kSkipped; }
 
+template <typename Work>
+void Keeper::attempt(Work&& work) {
+  try {
+    work();
+  } catch (const std::exception& error) {
+    fail(error);
+  }
+}
+
 Keeper::Keeper(Keeping keeping) : keeping_(std::move(keeping)) {
   before_.resize(static_cast<std::size_t>(kSurroundings), Row{-1, 0, 0, 0, 0, 0});
   begin_segment(0, INT64_MIN);
@@ -81,20 +90,12 @@ void Keeper::write_whole(const Row& row) {
   if (full) {
     pass_on();
     end_block();  // so that what the bins have is in the blocks
-    try {
-      end_segment(facts_);
-      write_bins();
-    } catch (const std::exception& error) {
-      fail(error);
-    }
+    attempt([this] { end_segment(facts_); });
+    attempt([this] { write_bins(); });
     drop_old_segments(row.release);
   }
   if (full || (!whole_ && row.release >= retry_ns_)) {
-    try {
-      begin_segment(row.k, row.release);
-    } catch (const std::exception& error) {
-      fail(error);
-    }
+    attempt([&] { begin_segment(row.k, row.release); });
     retry_ns_ = row.release + kRetryNs;
   }
   last_ns_ = row.release;
@@ -204,13 +205,8 @@ void Keeper::put_late(const Row& row) {
 }
 
 void Keeper::flush() {
-  for (const auto* log : {&whole_, &late_}) {
-    try {
-      if (*log) (*log)->flush();
-    } catch (const std::exception& error) {
-      fail(error);
-    }
-  }
+  for (const auto* log : {&whole_, &late_})
+    if (*log) attempt([log] { (*log)->flush(); });
 }
 
 std::size_t Keeper::held_back() const {
@@ -219,24 +215,16 @@ std::size_t Keeper::held_back() const {
 
 void Keeper::update(const Json& facts) {
   for (const auto& [key, value] : facts.as_object()) facts_[key] = value;
-  try {
-    if (whole_) whole_->update(facts);
-  } catch (const std::exception& error) {
-    fail(error);
-  }
+  if (whole_) attempt([&] { whole_->update(facts); });
 }
 
 void Keeper::finish(const Json& facts) {
   for (const auto& [key, value] : facts.as_object()) facts_[key] = value;
   end_block();
-  try {
-    write_bins();
-    if (whole_) end_segment(facts_);
-    if (late_) late_->finish(facts_);
-    if (blocks_) blocks_->finish(Json::object());
-  } catch (const std::exception& error) {
-    fail(error);
-  }
+  attempt([this] { write_bins(); });
+  attempt([this] { end_segment(facts_); });
+  if (late_) attempt([this] { late_->finish(facts_); });
+  if (blocks_) attempt([this] { blocks_->finish(Json::object()); });
   if (!failure_.empty())
     throw Failure("log", keeping_.folder, failure_,
                   "make room there: what is missing is said when it is read");
@@ -258,6 +246,7 @@ void Keeper::begin_segment(std::int64_t k, std::int64_t at_ns) {
 }
 
 void Keeper::end_segment(const Json& facts) {
+  if (!whole_) return;  // it could not be written on, just now
   const auto ended = std::move(whole_);
   segments_.back().ended_ns = last_ns_;
   ended->finish(facts);

@@ -74,6 +74,8 @@ class Keeper final : public RowSink {
   void drop_old_segments(std::int64_t now_ns);
   void write_bins();
   Json header_of(std::int64_t first_row, const char* part) const;
+  template <typename Work>
+  void attempt(Work&& work);  // what fails is told at the end
   void fail(const std::exception& error);
 
   const Keeping keeping_;

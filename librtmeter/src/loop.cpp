@@ -81,7 +81,7 @@ std::int64_t Loop::sleep() noexcept {
     ticks_.fix(clock_.first_release_ns(period_ns_));
   }
   std::int64_t k = ticks_.next();
-  if (!catch_up_) {
+  if (!catch_up_ || over_.load(std::memory_order_relaxed)) {  // nothing is served any more once it is over
     const std::int64_t free_ns = clock_.now_ns();
     if (ticks_.grid().release_ns(k) < free_ns) k = std::max(k, ticks_.grid().latest(free_ns - 1) + 1);
   }

@@ -51,8 +51,11 @@ int lock(const std::string& parent, const std::string& name) {
 
 Start::Start(const std::string& folder, const std::string& name) : lock_(-1) {
   check_name(name);
-  const std::string parent = (std::filesystem::path(folder) / name).string();
   std::error_code error;
+  std::filesystem::path place =
+      std::filesystem::absolute(folder, error);  // the program may change its directory
+  if (error) place = folder;
+  const std::string parent = (place / name).string();
   std::filesystem::create_directories(parent, error);
   if (error) refuse(parent, error.value());
   lock_ = lock(parent, name);

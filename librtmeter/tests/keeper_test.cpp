@@ -163,6 +163,35 @@ TEST(AFullDisk, IsSaidAtTheEndAndWhatComesLaterIsKept) {
   EXPECT_EQ(bins_of(run.folder()).find("quantities")->find("completion")->find("n")->as_int(), 60'000);
 }
 
+// It is first seen full where a segment ends: one batch, after a pause, goes beyond it.
+TEST(AFullDisk, IsSaidAtTheEndWhereASegmentEndsOnIt) {
+  Simulation run(kSecond / 1000, 800 * kSecond, 0);  // none of what is late
+  run.job(0, 50'000, 100'000);
+  run.keeper.flush();
+  std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const rlimit limit{1000, before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &limit);
+  run.job(150'000, 50'000, 100'000);
+  setrlimit(RLIMIT_FSIZE, &before);
+  EXPECT_THROW(run.keeper.finish(Json::object()), Failure);
+  EXPECT_EQ(bins_of(run.folder()).find("quantities")->find("completion")->find("n")->as_int(), 150'001);
+}
+
+// What cannot be written keeps nothing else from its end.
+TEST(AFullDisk, WithoutItsBinsKeepsTheLogs) {
+  Simulation run(kSecond / 1000, kHour);
+  std::filesystem::create_directory(run.folder() + "/bins.json.new");
+  for (std::int64_t k = 0; k < 1'000; ++k) run.job(k, 50'000, k == 500 ? 2'000'000 : 100'000);
+  EXPECT_THROW(run.keeper.finish(Json::object()), Failure);
+  for (const char* part : {"whole-", "late-", "blocks-"}) {
+    const auto files = files_of(run.folder(), part);
+    ASSERT_EQ(files.size(), 1u) << part;
+    EXPECT_EQ(read_sample_log(files.front()).frames.back().kind, 'E') << part;
+  }
+}
+
 // Rows as the measured thread hands them over, with a warm-up of two releases and a deadline of half a
 // period.
 class Rows : public testing::Test {

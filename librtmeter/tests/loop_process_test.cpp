@@ -119,6 +119,43 @@ TEST_F(LoopProcess, AForkLeavesTheLoopToTheParent) {
   expect_served_and_skipped(rows_of_part(only_start(), "whole"), 20);
 }
 
+// Its releases go on even so: a control loop that never slept would keep its CPU for itself.
+TEST_F(LoopProcess, AForkSleepsOnItsGrid) {
+  options_.flags = RTM_LOOP_CATCH_UP;
+  rtm_loop* loop = open();
+  run(loop, 3);
+  const pid_t child = fork();
+  if (child == 0) {
+    std::int64_t before = rtm_loop_sleep(loop);
+    for (int i = 0; i < 10; ++i) {
+      const std::int64_t release = rtm_loop_sleep(loop);
+      if (release <= before) std::_Exit(1);
+      before = release;
+    }
+    std::_Exit(7);
+  }
+  EXPECT_EQ(WEXITSTATUS(wait_for(child)), 7);
+  rtm_loop_close(loop, nullptr, 0);
+}
+
+// A folder is found where it was, wherever the program goes.
+TEST_F(LoopProcess, AProgramThatChangesItsDirectoryKeepsItsFolder) {
+  const std::string there = directory_ / "";
+  const pid_t child = fork();
+  if (child == 0) {
+    if (chdir(there.c_str()) != 0) std::_Exit(1);
+    options_.folder = "loops";
+    rtm_loop* loop = open();
+    if (chdir("/") != 0) std::_Exit(1);
+    run(loop, 3);
+    const bool closed = rtm_loop_close(loop, error_, sizeof error_) == 0;
+    std::_Exit(closed ? 7 : 1);
+  }
+  EXPECT_EQ(WEXITSTATUS(wait_for(child)), 7);
+  expect_served_and_skipped(rows_of_part(only_start(), "whole"), 3);
+  EXPECT_EQ(bins_of(only_start()).find("served")->as_int(), 2) << "the first is the warm-up's";
+}
+
 TEST_F(LoopProcess, AnExitWithoutCloseWritesWhatWasStamped) {
   const pid_t child = fork();
   if (child == 0) {
