@@ -72,6 +72,29 @@ def test_the_first_late_release_stops_the_trace_and_the_run(tracefs: Path, tmp_p
     assert doubt["message"].startswith("release 30 missed the deadline: the kernel's trace was stopped")
 
 
+def test_a_round_trips_skipped_release_counts_to_the_answer_that_serves_it(
+    tracefs: Path, tmp_path: Path
+) -> None:
+    """Answers after 1.3 and 4.9 ms make the next releases wait, the first of them not for too long."""
+    delays = {10: 1_300_000, 30: 4_900_000, 35: 3_000_000}
+    script = tmp_path / "script.csv"
+    script.write_text("reply_delay_ns\n" + "".join(f"{delays.get(k, 100_000)}\n" for k in range(2000)))
+    front = (sys.executable, "-m", "rtmeter", "measure", "roundtrip", "--adapter", "null", "--period", "1ms")
+    cell = ("--script", script, "--samples", 1000, "--warm-up", 0, "--deadline", "5ms", "--break-on-late")
+    done = over(tracefs, *front, *cell, "--out", tmp_path / "cell")
+    marker = (tracefs / "trace_marker").read_text()
+    assert marker == "rtmeter: probe: release 31 is late by 7000000 ns\n", done.err
+
+
+def test_a_marker_that_cannot_be_written_keeps_no_trace_from_being_stopped(
+    tracefs: Path, tmp_path: Path
+) -> None:
+    (tracefs / "trace_marker").unlink()
+    (tracefs / "trace_marker").symlink_to("/dev/full")
+    measured(tracefs, tmp_path, "--break-on-late")
+    assert (tracefs / "tracing_on").read_text() == "0"
+
+
 def test_without_a_late_release_nothing_is_touched(tracefs: Path, tmp_path: Path) -> None:
     done = measured(tracefs, tmp_path, "--break-on-late", "--deadline", "10ms")
     assert done.code == 0, done.err

@@ -50,7 +50,7 @@ void KernelTrace::late(const char* what, std::int64_t k, std::int64_t release_ns
     const int length =
         std::snprintf(text, sizeof text, "rtmeter: %s: release %lld is late by %lld ns\n", what,
                       static_cast<long long>(k), static_cast<long long>(stamp_ns - release_ns));
-    if (write(marker_, text, static_cast<std::size_t>(length)) < 0) return;
+    if (write(marker_, text, static_cast<std::size_t>(length)) < 0) errno = 0;  // stopping it says enough
   }
   if (tracing_on_ >= 0 && !stopped_) stopped_ = write(tracing_on_, "0", 1) == 1;
 }
