@@ -107,7 +107,7 @@ TEST(Config, ADiscoverySaysWhoTakesPartAndEndsBeforeItStartsAnew) {
                   "loss_timeout_ns = 1000: is no shorter than the period");
   EXPECT_CONTAINS(outcome(R"("discovery")", two), "loss_timeout_ns = : is missing");
   EXPECT_CONTAINS(discovery(two + R"(, "apply": "after_init")"), "apply = after_init: cannot be had");
-  EXPECT_CONTAINS(discovery(two + R"(, "child_cpus": [0])"), "child_threads = : cannot be had");
+  EXPECT_CONTAINS(discovery(two + R"(, "child_cpus": [0])"), "child_cpus = : cannot be had");
 }
 
 TEST(Config, ASleepLiesLessThanAPeriodBehindATimer) {
@@ -120,6 +120,22 @@ TEST(Config, ASleepLiesLessThanAPeriodBehindATimer) {
   EXPECT_CONTAINS(
       outcome(R"("cycle", "drive": "sleep_then_spin_some", "loss_timeout_ns": 1)", R"("sleep_offset_ns": 1)"),
       "sleep_offset_ns = 1: means nothing");
+}
+
+// A chain records nothing between the releases of a slow stage, and while it waits for what is under way.
+TEST(Config, SaysHowLongARunMayHaveNothingToRecord) {
+  Config config;
+  config.loss_timeout_ns = 5;
+  config.period_ns = 100;
+  EXPECT_EQ(config.quiet_ns(), 5 + 1'100);
+  config.chain = ChainConfig{};
+  config.chain->drain_ns = 7;
+  config.chain->stages.resize(2);
+  config.chain->stages[0].period_ns = 1'000;
+  config.chain->stages[1].offset_ns = 20'000;
+  EXPECT_EQ(config.quiet_ns(), 20'000 + 7);
+  config.chain->stages[0].period_ns = 2'000;
+  EXPECT_EQ(config.quiet_ns(), 22'000 + 7);
 }
 
 TEST(Config, ComponentsAreOfACycle) {

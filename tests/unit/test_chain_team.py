@@ -17,6 +17,7 @@ from rtmeter.measure.team.chain_processes import (
     drain_ns,
     probe_config,
     processes_of,
+    quiet_ns,
     released,
     warm_ups,
 )
@@ -53,6 +54,25 @@ def test_each_source_releases_as_long_as_that_of_the_judged_path(config: dict[st
 
 def test_it_is_listened_as_long_as_a_sample_may_take_on_the_slowest_path(config: dict[str, Any]) -> None:
     assert drain_ns(config, graph_of(config)) == 100 * MS + (10 + 5) * MS + DRAIN_MARGIN_NS
+
+
+def test_a_process_is_quiet_for_periods_of_its_slowest_source_and_while_the_rest_is_under_way(
+    config: dict[str, Any],
+) -> None:
+    """Of the sources slow (8 ms), fast (2 ms) and gyro (3 ms, from 1 ms on), and the drain."""
+    drain = drain_ns(config, graph_of(config))
+    assert quiet_ns(config, graph_of(config)) == 11 * 8 * MS + drain
+    late = settle(
+        ASKED
+        | {
+            "graph": GRAPH
+            | {
+                "stages": GRAPH["stages"]
+                | {"gyro": {"period": "3ms", "process": "sensors", "offset": "60ms"}}
+            }
+        }
+    )
+    assert quiet_ns(late.probe_config(), graph_of(late.probe_config())) > (60 + 33) * MS + 15 * MS
 
 
 def test_each_process_is_told_its_stages_their_times_and_how_many_its_sources_release(

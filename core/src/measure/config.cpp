@@ -258,7 +258,12 @@ Config config_from_json(const Json& json) {
   r.refuse_unknown();
 
   if (c.discovery && (c.child_threads || !c.child_cpus.empty() || !c.apply_before_init))
-    throw Failure(c.apply_before_init ? "child_threads" : "apply", c.apply_before_init ? "" : "after_init",
+    throw Failure(!c.apply_before_init ? "apply"
+                  : c.child_threads    ? "child_threads"
+                                       : "child_cpus",
+                  !c.apply_before_init ? "after_init"
+                  : c.child_threads    ? to_string(*c.child_threads)
+                                       : "",
                   "cannot be had in a discovery: the middleware's threads begin and end with each release",
                   "leave it out: they have what the process has");
   if (c.scheduling.policy == Scheduling::Policy::deadline && c.apply_before_init)

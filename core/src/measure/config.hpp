@@ -1,6 +1,7 @@
 // The probe config (spec/probe.md), parsed and checked.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -121,6 +122,14 @@ struct Config {
   bool is_exchange() const { return has_two_ends() || measurement == RTM_CYCLE; }
   // Its messages are received by one wait at a time.
   bool only_waits() const { return measurement == RTM_CHAIN || measurement == RTM_DISCOVERY; }
+  // How long it may have nothing to record once it has begun: a one-shot timer is lost after ten timeouts.
+  std::int64_t quiet_ns() const {
+    if (!chain) return loss_timeout_ns + 11 * period_ns;
+    std::int64_t longest_ns = 0;
+    for (const ChainStage& stage : chain->stages)
+      longest_ns = std::max(longest_ns, stage.offset_ns + 11 * stage.period_ns);
+    return longest_ns + chain->drain_ns;
+  }
   // How far the sleeps lie behind the timer's ticks: half a period, so that they find them ready.
   std::int64_t sleep_offset() const { return sleep_offset_ns.value_or(period_ns / 2); }
 };

@@ -4,6 +4,7 @@
 
 #include <iostream>
 
+#include "system/guard.hpp"
 #include "system/sends.hpp"
 
 namespace rtmeter {
@@ -49,11 +50,13 @@ void Oversight::look() {
   run_.out.write(run_.progress.to_json());
 }
 
-// A server records only what it is asked, and scripted time does not pass.
+// A server records only what it is asked, and scripted time does not pass. Who begins with others waits for
+// them.
 void Oversight::note_silence() {
   if (run_.clock.scripted() || run_.config.only_serves()) return;
   const std::int64_t now_ns = run_.clock.now_ns();
-  if (const std::uint64_t seen = run_.progress.seen(); seen != seen_ || heard_ns_ == 0) {
+  const bool waits = run_.config.only_waits() && first_release_told().load(std::memory_order_acquire) == 0;
+  if (const std::uint64_t seen = run_.progress.seen(); seen != seen_ || heard_ns_ == 0 || waits) {
     seen_ = seen;
     heard_ns_ = now_ns;
   }

@@ -52,10 +52,10 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Team:
-    """All of them; the longest period of those that end by themselves, and how long they are to take."""
+    """All of them; how long one that ends by itself may settle no release, and how long they are to take."""
 
     members: Sequence[Member]
-    slowest_ns: int
+    quiet_ns: int
     planned_ns: int
 
 
@@ -103,7 +103,8 @@ class _Run:
         self._target = target_of(cell)
         self._running: list[tuple[Member, ProbeProcess]] = []
         self._kill_at: float | None = None
-        self._stall_s = _STALL_S + (cell.config["loss_timeout_ns"] + 11 * team.slowest_ns) / 1e9
+        self._stall_s = _STALL_S + team.quiet_ns / 1e9
+        self._begun_at: float | None = None
         self._lasts_s = _MORE_S + _SLOWEST * team.planned_ns / 1e9
 
     def measure(self) -> None:
@@ -152,6 +153,7 @@ class _Run:
         first_ns = monotonic_ns(self._standing.root) + lead_ns
         for _, one in self._running:
             one.tell(f"go {first_ns}\n")
+        self._begun_at = time.monotonic()
 
     def _until_all_ended(self) -> None:
         while any(one.exit_code is None for _, one in self._running):
@@ -178,8 +180,9 @@ class _Run:
         for member, one in alive:
             if time.monotonic() - one.heard_at > _SILENCE_S:
                 raise self._error(f"process {member.name} has not been heard of for {_SILENCE_S} s")
-            begun = self._kill_at is None and member.ends and one.event("ready")
-            if begun and time.monotonic() - one.advanced_at > self._stall_s:
+            if self._begun_at is None or self._kill_at is not None or not member.ends:
+                continue
+            if time.monotonic() - max(one.advanced_at, self._begun_at) > self._stall_s:
                 raise self._error(f"process {member.name} has settled no release for {self._stall_s:.0f} s")
         self._heed_the_dead()
         if self._stop.asked and self._kill_at is None:

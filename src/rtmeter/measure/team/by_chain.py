@@ -8,7 +8,13 @@ from rtmeter.campaign.chain_option import graph_of
 from rtmeter.measure.probe.together import Member, Team, log_of
 from rtmeter.measure.source import Ran
 from rtmeter.measure.team.by_team import ByTeam
-from rtmeter.measure.team.chain_processes import ChainProcess, drain_ns, probe_config, processes_of
+from rtmeter.measure.team.chain_processes import (
+    ChainProcess,
+    drain_ns,
+    probe_config,
+    processes_of,
+    quiet_ns,
+)
 from rtmeter.measure.team.chain_record import record_chain
 from rtmeter.model import Outcome
 from rtmeter.results.record import CellRecord
@@ -30,9 +36,9 @@ class ByChain(ByTeam):
             for one in self._processes()
         ]
         graph = graph_of(config)
-        slowest_ns = max(source.period_ns or 0 for source in graph.sources)
         planned_ns = (config["warm_up"] + config["samples"]) * config["period_ns"] + drain_ns(config, graph)
-        return Team(members, slowest_ns, planned_ns)
+        planned_ns += max(source.offset_ns for source in graph.sources)
+        return Team(members, quiet_ns(config, graph), planned_ns)
 
     def record(self, outcome: Outcome, folder: Path, ran: Ran) -> CellRecord:
         logs = {process: log_of(folder, process.name) for process in self._processes()}

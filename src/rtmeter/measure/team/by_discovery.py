@@ -26,7 +26,8 @@ class ByDiscovery(ByTeam):
     def team(self) -> Team:
         config = self._cell.config
         planned_ns = (config["warm_up"] + config["samples"] + 1) * config["period_ns"]
-        return Team(self._members(), config["period_ns"], planned_ns)
+        quiet_ns = config["loss_timeout_ns"] + 11 * config["period_ns"]
+        return Team(self._members(), quiet_ns, planned_ns)
 
     def record(self, outcome: Outcome, folder: Path, ran: Ran) -> CellRecord:
         logs = {member.name: log_of(folder, member.name) for member in self._members()}

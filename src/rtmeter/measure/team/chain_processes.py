@@ -56,6 +56,12 @@ def drain_ns(config: Mapping[str, Any], graph: Graph) -> int:
     return int(config["loss_timeout_ns"]) + slowest + DRAIN_MARGIN_NS
 
 
+def quiet_ns(config: Mapping[str, Any], graph: Graph) -> int:
+    """How long a process with a source may settle no release once all have begun, as the probe counts it."""
+    longest = max(source.offset_ns + 11 * (source.period_ns or 0) for source in graph.sources)
+    return longest + drain_ns(config, graph)
+
+
 _OF_THE_CELL = ("graph", "samples", "warm_up", "deadline_ns")
 """Keys that mean something for the cell, not for one process."""
 
