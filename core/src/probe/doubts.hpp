@@ -53,6 +53,15 @@ inline std::optional<Json> doubt_of_overruns(const Config& config, std::int64_t 
                "give it more runtime: usage.cpu_ns is what it took in all");
 }
 
+inline Json doubt_of_rescues(int times) {
+  return doubt("helpers_starved",
+               "rtmeter's own writer and supervisor got no CPU for ten seconds " +
+                   std::string(times == 1 ? "once" : std::to_string(times) + " times") +
+                   ", and ran above everything until they were heard again",
+               "leave a CPU that the measured threads do not keep to themselves; was the machine, or the "
+               "probe, stopped?");
+}
+
 // Where most of what was released was lost or passed over: what usually is to blame.
 inline std::optional<Json> doubt_of_lost(const Config& config, std::uint64_t released, std::uint64_t lost,
                                          std::uint64_t skipped) {

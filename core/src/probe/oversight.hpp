@@ -52,6 +52,7 @@ class Oversight {
 
   // Why the supervisor ended a run that the measured thread has come back from.
   std::optional<Failure> objection() const;
+  int rescues() const noexcept { return supervisor_ ? supervisor_->rescues() : 0; }
   std::vector<int> tids() const { return supervisor_ ? supervisor_->tids() : std::vector<int>{}; }
 
  private:
@@ -61,10 +62,7 @@ class Oversight {
   void give_up();
   Failure no_return(Phase phase) const;
   Failure silence() const;
-  // Longer than a measurement can have nothing to record.
-  std::int64_t silence_ns() const {
-    return Supervisor::kSilenceNs + run_.config.loss_timeout_ns + 11 * run_.config.period_ns;
-  }
+  std::int64_t silence_ns() const { return Supervisor::kSilenceNs + run_.config.quiet_ns(); }
 
   Run run_;
   const std::string middleware_;

@@ -318,6 +318,7 @@ class Run {
     if (const auto unknown = usage_.doubt(); ran_ && unknown) list.push(*unknown);
     if (const auto short_of = overruns_ ? doubt_of_overruns(config_, overruns_->count()) : std::nullopt)
       list.push(*short_of);
+    if (oversight_.rescues() > 0) list.push(doubt_of_rescues(oversight_.rescues()));
     if (session_.refused_calls() > 0)
       list.push(doubt_of_refused(session_.refused_calls(), session_.exception()));
     if (const auto most = doubt_of_lost(config_, progress_.measured(), progress_.lost(), progress_.skipped());

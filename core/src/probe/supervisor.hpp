@@ -51,6 +51,8 @@ class Supervisor {
   // What was measured is being kept; from now on kPatienceNs (after a stop) or kFarewellNs are left.
   void expect_end() noexcept { ending_.store(true); }
 
+  // How often writer and supervisor were put first for want of a CPU.
+  int rescues() const noexcept { return guard_->rescues(); }
   std::vector<int> tids() const { return {thread_->tid(), guard_->tid()}; }
 
  private:

@@ -76,10 +76,19 @@ Guard::~Guard() {
 void Guard::alive() noexcept {
   const itimerspec then{{}, {kStarvedNs / 1'000'000'000, 0}};
   timerfd_settime(starved_, 0, &then, nullptr);
+  if (!lent_.exchange(false)) return;
+  if (!asked_.load()) put_helpers_back();
+  if (asked_.load()) put_helpers_first();  // it may have been asked just now
 }
 
 void Guard::put_helpers_first() const noexcept {
   for (const int tid : helpers_) put_first(tid);
+}
+
+// To what service threads are.
+void Guard::put_helpers_back() const noexcept {
+  const sched_param normal{.sched_priority = 0};
+  for (const int tid : helpers_) sched_setscheduler(tid, SCHED_OTHER, &normal);
 }
 
 void Guard::run() {
@@ -99,7 +108,12 @@ void Guard::run() {
     }
     std::uint64_t times = 0;
     const bool starved = files[2].revents != 0 && read(starved_, &times, sizeof times) == sizeof times;
+    if (asked) asked_.store(true);
     if (asked || starved) put_helpers_first();
+    if (starved) {
+      lent_.store(true);
+      ++rescues_;
+    }
     if (asked) on_request_();
   }
 }

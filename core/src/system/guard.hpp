@@ -31,18 +31,24 @@ class Guard {
   Guard(const Guard&) = delete;
   Guard& operator=(const Guard&) = delete;
 
-  // The helpers are alive; without it for kStarvedNs they have no CPU, and are put first.
+  // The helpers are alive; without it for kStarvedNs they have no CPU, and are put first until they are
+  // heard again.
   void alive() noexcept;
+  // How often that was.
+  int rescues() const noexcept { return rescues_.load(); }
   int tid() const noexcept { return thread_->tid(); }
 
  private:
   void run();
   void put_helpers_first() const noexcept;
+  void put_helpers_back() const noexcept;
 
   const bool watch_stdin_;
   const std::vector<int> helpers_;
   const std::function<void()> on_request_;
   int signals_, starved_, done_;  // signalfd, timerfd, eventfd
+  std::atomic<bool> asked_{false}, lent_{false};
+  std::atomic<int> rescues_{0};
   std::unique_ptr<ServiceThread> thread_;
 };
 

@@ -1,0 +1,52 @@
+// Who is put first for want of a CPU, and for how long.
+#include "system/guard.hpp"
+
+#include <gtest/gtest.h>
+#include <linux/capability.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <csignal>
+
+#include "system/limits.hpp"
+
+namespace rtmeter {
+namespace {
+
+// A thread that is not heard for ten seconds has priority until it is heard again; one that is to end a run
+// keeps it.
+TEST(Guard, LendsItsPriorityToWhoIsStarvedUntilItIsHeard) {
+  if (!has_capability(CAP_SYS_NICE)) GTEST_SKIP() << "needs CAP_SYS_NICE";
+  sigset_t ending, before;
+  sigemptyset(&ending);
+  sigaddset(&ending, SIGTERM);
+  pthread_sigmask(SIG_BLOCK, &ending, &before);
+  const auto policy = [] { return sched_getscheduler(0); };
+  const auto until = [&](int wanted) {
+    for (int i = 0; i < 6'000 && policy() != wanted; ++i) usleep(10'000);
+    return policy() == wanted;
+  };
+  std::atomic<bool> asked{false};
+  {
+    Guard guard(false, {}, {static_cast<int>(gettid())}, [&] { asked.store(true); });
+    if (sched_getscheduler(guard.tid()) != SCHED_FIFO) GTEST_SKIP() << "no real-time policy here";
+    EXPECT_EQ(guard.rescues(), 0);
+    EXPECT_TRUE(until(SCHED_FIFO));
+    while (guard.rescues() == 0) usleep(1'000);
+    guard.alive();
+    EXPECT_TRUE(until(SCHED_OTHER));  // by the next alive() at the latest
+    EXPECT_EQ(guard.rescues(), 1);
+    kill(getpid(), SIGTERM);
+    EXPECT_TRUE(until(SCHED_FIFO));
+    while (!asked.load()) usleep(1'000);
+    guard.alive();
+    EXPECT_EQ(policy(), SCHED_FIFO);
+  }
+  const sched_param normal{.sched_priority = 0};
+  sched_setscheduler(0, SCHED_OTHER, &normal);
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+}  // namespace
+}  // namespace rtmeter
