@@ -236,6 +236,9 @@ def _return_level(cells: Sequence[CellEntry], asked: PlotOptions) -> Spec:
             message = "has no single samples: nothing is known of the order of releases"
             raise RtmeterError(message, field="cell", value=str(cell.folder), remedy="name a measured cell")
         run = judged_run(record.meta, store.chunks(cell.folder))
+        if not len(run.values):
+            message, remedy = "measured nothing", "name cells that were measured"
+            raise RtmeterError(message, field="cell", value=str(cell.folder), remedy=remedy)
         assert cell.record is not None
         deadline_ns = cell.record.deadline_ns
         confidence = cell.record.requirement.confidence if cell.record.requirement else 0.95

@@ -175,8 +175,9 @@ class CellRecord(RecordPart):
 
     @property
     def usable(self) -> bool:
-        """Whether its samples may be judged."""
-        return self.valid and self.error is None and self.summary is not None
+        """Whether its samples may be judged; of a cell that was stopped in its warm-up there are none."""
+        measured = self.summary is not None and (self.judged is None or self.judged.n > 0)
+        return self.valid and self.error is None and measured
 
     @property
     def why_unusable(self) -> str:
