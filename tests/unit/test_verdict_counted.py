@@ -9,6 +9,7 @@ import pytest
 
 from rtmeter.cli.evidence import verdict_lines
 from rtmeter.judge.counted import judge_counted
+from rtmeter.judge.joint import judge_joint
 from rtmeter.model import Requirement, Verdict
 from rtmeter.statistics.bounds import miss_ratio_bounds
 from rtmeter.statistics.counted_data import PERIOD_UNKNOWN, CountedData, Histogram, Intervals
@@ -79,6 +80,21 @@ def test_of_what_a_file_leaves_out_the_misses_are_told_as_everywhere() -> None:
     assert line.endswith("on latency: 0 % to 0.1 %, 0.01 % allowed, worst 2.000 us")
     assert "  misses           0 to 10" in more
     assert judged(1_999, 1e-2, data).reason.startswith("10 of 10,000 releases missed")
+
+
+def test_repeats_fail_by_what_is_sure_of_all_of_them() -> None:
+    data = Histogram(np.array([0, 1_000]), 1_000, np.array([9_980, 10]), over=10, over_from_ns=400_000)
+    data = replace(data, below_ns=1_501_000, skips_after_ns=META["period_ns"])
+    one, stricter = judged(1_200_000, 7e-5, data), judged(1_200_000, 1e-5, data)
+    assert (one.outcome, one.misses_between, one.skipped) == ("inconclusive", (2, 20), 10)
+    both = judge_joint([("r1", one), ("r2", one)])
+    assert (both.outcome, both.misses_between) == ("inconclusive", (4, 40))
+    assert both.misses == both.late + both.skipped + both.lost == 40
+    assert stricter.outcome == "fail"
+    failed = judge_joint([("r1", stricter), ("r2", stricter)])
+    assert (failed.outcome, failed.misses, failed.misses_between) == ("fail", 4, (4, 40))
+    mixed = judge_joint([("r1", one), ("r2", replace(stricter, requirement=one.requirement))])
+    assert (mixed.outcome, mixed.misses_between) == ("inconclusive", (4, 40))
 
 
 def test_of_an_interval_the_latest_message_is_known() -> None:

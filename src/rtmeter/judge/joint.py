@@ -85,7 +85,9 @@ def _together(
     lost, skipped, unserved = (
         sum(getattr(one, kind) for one in verdicts) for kind in ("lost", "skipped", "unserved")
     )
-    late = max(0, round(found.misses) - lost - skipped)
+    total = round(found.misses)
+    skipped = min(skipped, total - lost)  # of what missed surely not all that may have been skipped
+    late = total - lost - skipped
     misses = Misses(verdicts[0].quantity, found.n, late, skipped, lost, unserved, between)
     if any(one.support is None for one in verdicts):
         return judge_misses(misses, asked)
