@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -11,7 +13,9 @@ from rtmeter.model import Requirement
 from rtmeter.statistics.compare import compare
 from rtmeter.statistics.counted import estimates_counted, summarise_counted, support_of_counted
 from rtmeter.statistics.counted_data import PERIOD_UNKNOWN, Histogram, Intervals, PossibleMisses
+from rtmeter.statistics.effects import runs_apart
 from rtmeter.statistics.estimates import estimates
+from rtmeter.statistics.gate import judge_gate, parse_gate
 from rtmeter.statistics.order import QUANTILES
 from rtmeter.statistics.quantiles import COMPARED
 from rtmeter.statistics.quantities import Ints
@@ -206,6 +210,47 @@ def test_a_comparison_of_histograms_agrees_with_that_of_their_values(generator: 
     assert [shift.outcome for shift in binned.shifts] == [shift.outcome for shift in exact.shifts]
     for ours, shift in zip(binned.shifts, exact.shifts, strict=True):
         assert abs(ours.difference - shift.difference) <= US
+
+
+@pytest.mark.parametrize(
+    "uncertain",
+    [
+        {"over": 40, "over_from_ns": 1_000_000, "below_ns": 100_000_000, "skips_after_ns": 1_000_000},
+        {"dropped": True, "over_from_ns": 1_000_000},
+    ],
+    ids=["skipped after it", "left out"],
+)
+def test_of_repeats_a_miss_ratio_that_is_not_known_is_not_told(uncertain: dict[str, Any]) -> None:
+    """The sure misses of the one are half those of the other: those that are possible need not be."""
+    few, many = (
+        replace(histogram(np.repeat([50_000, 600_000], [9_500, late])), **uncertain) for late in (100, 500)
+    )
+    one, other = (estimates_counted(data, 500_000, 0.95, ["50"]) for data in (few, many))
+    gate = parse_gate("miss_ratio<+1e-3")
+    for pairs in ([(one, other)] * 4, [(other, one)] * 4):
+        shifts = {shift.quantity: shift for shift in compare(pairs).shifts}
+        assert shifts["miss_ratio"].outcome == "not told"
+        assert shifts["miss_ratio"].effect is not None
+        assert shifts["miss_ratio"].effect.words == "not known of every run"
+        assert compare(pairs).outcome == "not told"  # it decides, where anything may have missed
+        assert judge_gate(gate, pairs).outcome == "inconclusive"
+    assert math.isnan(runs_apart("miss_ratio", [[one, other]]))
+
+
+def test_of_one_run_each_a_miss_ratio_reaches_from_what_is_sure_to_what_is_possible() -> None:
+    inside = histogram(np.repeat([50_000, 500_000], [9_000, 1_000]))
+    certain = histogram(np.repeat([50_000, 900_000], [5_000, 5_000]))
+    one, other, far = (
+        estimates_counted(data, deadline_ns, 0.95, [])
+        for data, deadline_ns in ((inside, 500_500), (inside, 400_000), (certain, 500_500))
+    )
+    assert math.isnan(one.quantities["miss_ratio"].value)  # 0 to 1,000 of 10,000
+    (found,) = compare([(one, other)]).shifts
+    assert found.outcome == "not told" and found.lower < 0 < 0.1 < found.upper
+    (found,) = compare([(one, one)]).shifts
+    assert found.outcome == "not told" and found.lower < -0.1 and found.upper > 0.1
+    (found,) = compare([(one, far)]).shifts
+    assert found.outcome == "worse" and found.lower < 0.4 < found.upper
 
 
 def test_a_difference_within_a_bin_is_no_difference() -> None:

@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import asdict
 from pathlib import Path
 
 import numpy as np
 import pytest
 from compare_line import DIED, Captured, as_json, compare
 
+from rtmeter.cli import invoke
+from rtmeter.model import Requirement
+from rtmeter.statistics.counted_data import Histogram
+from stored import write_counted
 from wakeups import draw, write_wakeups
 
 
@@ -122,3 +127,15 @@ def test_a_repeat_that_failed_is_left_out_and_named(capsys: Captured) -> None:
     (found,) = as_json("run/x run/y", capsys)["cells"]
     assert found["pairs"] == 2
     assert "run/y-r2 failed: the probe died" in [doubt["message"] for doubt in found["doubts"]]
+
+
+def test_repeats_of_histograms_whose_miss_ratio_is_not_known(tmp_path: Path, capsys: Captured) -> None:
+    data = Histogram(np.array([50_000, 500_000]), 1_000, np.array([9_000, 1_000]))
+    for side in ("a", "b"):
+        for repeat in (1, 2):
+            folder = tmp_path / side / f"cell-r{repeat}"
+            asked = asdict(Requirement(500_500, 0.1))
+            write_counted(folder, data, id=folder.name, axes={"repeat": repeat}, requirement=asked)
+    assert invoke(["compare", str(tmp_path / "a"), str(tmp_path / "b")]) == 3
+    said = capsys.readouterr().out
+    assert "miss ratio: not known of every run" in said and "nan" not in said

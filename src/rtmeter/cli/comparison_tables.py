@@ -138,7 +138,7 @@ def _layer(shift: Shift) -> str:
 
 def _row(shift: Shift, compared: Compared) -> Iterator[str]:
     of_time = shift.quantity != "miss_ratio"
-    text: Callable[[float], str] = _time if of_time else _share
+    text: Callable[[float], str] = _time if of_time else words.share
     shifted: Callable[[float], str] = _apart if of_time else _points
     deadline_ns = compared.deadline_ns
     if not compared.allows(shift.quantity):
@@ -209,10 +209,6 @@ def _apart(ns: float) -> str:
 
 def _us(ns: float) -> str:
     return _apart(ns) if math.isinf(ns) else f"{_time(ns)} us"
-
-
-def _share(share: float) -> str:
-    return "-" if math.isnan(share) else words.share(share)
 
 
 def _points(difference: float) -> str:

@@ -197,7 +197,10 @@ def ratio(share: float | None) -> str:
 
 
 def share(part: float) -> str:
-    """A share in per cent: 41.9 %, 0.1 %, 0.002 %; never 0 % of what is more, nor 100 % of what is less."""
+    """A share in per cent: 41.9 %, 0.1 %, 0.002 %; never 0 % of what is more, nor 100 % of what is less; NaN: a
+    dash."""
+    if math.isnan(part):
+        return "-"
     percent = f"{100 * part:.3g}"
     if percent == "100" and part < 1:
         percent = f"{100 * math.floor(part * 1e6) / 1e6:.10g}" if part <= 1 - 1e-6 else "99.9999"

@@ -175,9 +175,9 @@ def _of_effect(
 
 
 def mover(a: Estimate, b: Estimate) -> tuple[float, float]:
-    """The interval of b - a. Infinite is a lost release: where a value is one, the interval is that of the
-    furthest ends, and of two that may be lost it is not known which was later."""
-    if math.isinf(a.value) or math.isinf(b.value):
+    """The interval of b - a. Infinite is a lost release: where a value is one, or is not known, the interval
+    is that of the furthest ends, and of two that may be lost it is not known which was later."""
+    if not (math.isfinite(a.value) and math.isfinite(b.value)):
         return _less(b.lower, a.upper), _less(b.upper, a.lower)
     difference = _less(b.value, a.value)
     lower = difference - math.hypot(_less(b.value, b.lower), _less(a.upper, a.value))

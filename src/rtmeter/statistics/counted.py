@@ -180,7 +180,8 @@ def estimates_counted(
     data: CountedData, deadline_ns: int | None, confidence: float, percents: Sequence[str]
 ) -> Estimates:
     """What a comparison needs of data without order, as ``estimates.estimates``: intervals reach from the
-    lower edge of a bin to the upper one, and take releases as independent. NaN where nothing is known."""
+    lower edge of a bin to the upper one, and take releases as independent. NaN where nothing is known.
+    A miss ratio of which only the least is known says so; NaN if that is none."""
     shared = each_of(confidence, len(percents) + (deadline_ns is not None))
     found = {f"p{percent}": _quantile(data, share_of(percent), shared) for percent in percents}
     if deadline_ns is not None:
@@ -189,8 +190,9 @@ def estimates_counted(
         upper = miss_ratio_bounds(missed.possibly, missed.n, sided)[1]
         if isinstance(data, Histogram) and data.uncounted:
             upper = math.nan
-        value = missed.surely / missed.n if missed.n else math.nan
-        found["miss_ratio"] = Estimate(value, lower, upper, 1.0)
+        known = missed.surely == missed.possibly and not math.isnan(upper)
+        value = missed.surely / missed.n if missed.n and (known or missed.surely) else math.nan
+        found["miss_ratio"] = Estimate(value, lower, upper, 1.0, known)
     return Estimates(data.n, confidence, found)
 
 

@@ -188,8 +188,9 @@ def effect(quantity: str, strata: Sequence[Stratum], each: float, *, added: bool
 def runs_apart(quantity: str, cells: Sequence[Sequence[Estimates]]) -> float:
     """By how much a run of a cell differs from another of it, as ``Effect.apart``: pooled over cells; NaN
     without two runs of one, or where a quantity has no logarithm."""
-    runs = [[run.quantities[quantity].value for run in cell] for cell in cells]
-    known = all(math.isfinite(one) and (quantity == RATIO or one > 0) for cell in runs for one in cell)
+    runs = [[run.quantities[quantity] for run in cell] for cell in cells]
+    known = all(one.known and math.isfinite(one.value) for cell in runs for one in cell)
+    known = known and (quantity == RATIO or all(one.value > 0 for cell in runs for one in cell))
     freedom = sum(len(cell) - 1 for cell in cells)
     if not (known and freedom):
         return math.nan
@@ -289,7 +290,7 @@ def _not_known(known: Sequence[Sequence[tuple[Estimate, Estimate]]]) -> str:
     """Why a quantity has no number in every run; empty if it has."""
     runs = [pair for pairs in known for pair in pairs]
     values = [[pair[side].value for pair in runs] for side in (0, 1)]
-    if any(math.isnan(value) for side in values for value in side):
+    if any(math.isnan(one.value) or not one.known for pair in runs for one in pair):
         return "not known of every run"
     lost = [sum(math.isinf(value) for value in side) for side in values]
     if any(lost):
@@ -321,8 +322,9 @@ def _by_lost(pairs: Sequence[tuple[Estimate, Estimate]], each: float) -> Said:
 
 
 def _mean(estimates: Sequence[Estimate], quantity: str) -> float:
-    """Of a ratio the mean, of times above zero the geometric one; infinite if a run's is lost."""
-    values = np.array([one.value for one in estimates])
+    """Of a ratio the mean, of times above zero the geometric one; infinite if a run's is lost, NaN if it is
+    not known."""
+    values = np.array([one.value if one.known else math.nan for one in estimates])
     if quantity == RATIO or not (np.isfinite(values).all() and (values > 0).all()):
         return float(values.mean())
     return float(np.exp(np.log(values).mean()))

@@ -10,11 +10,11 @@ from rtmeter.statistics.words import multiple
 
 
 def decides(effects: Sequence[Effect]) -> Effect:
-    """The quantity that decides: the miss ratio, where it is compared and anything missed, else p99 (of short
-    runs p50)."""
+    """The quantity that decides: the miss ratio, where it is compared and anything missed, or may have, else
+    p99 (of short runs p50)."""
     by_name = {one.quantity: one for one in effects}
     ratio = by_name.get(RATIO)
-    missed = ratio is not None and (ratio.reference > 0 or ratio.level > 0)
+    missed = ratio is not None and not ratio.reference == ratio.level == 0  # NaN: not known
     return ratio if ratio is not None and missed else by_name.get("p99", effects[0])
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 import numpy as np
@@ -35,16 +35,19 @@ OVER_RUNS = ("50", "99", "99.9")
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """A quantile in ns, or a miss ratio, of a run with its two-sided interval. An end is NaN where the
-    run is too short to have one; infinite is a lost release. ``design_effect``: n counted as n / that."""
+    run is too short to have one; infinite is a lost release. ``design_effect``: n counted as n / that.
+    ``known``: whether the value is more than the least that it may be."""
 
     value: float
     lower: float
     upper: float
     design_effect: float
+    known: bool = True
 
     def times(self, factor: float) -> Estimate:
         """The estimate of a positive multiple."""
-        return Estimate(factor * self.value, factor * self.lower, factor * self.upper, self.design_effect)
+        value, lower, upper = (factor * one for one in (self.value, self.lower, self.upper))
+        return replace(self, value=value, lower=lower, upper=upper)
 
 
 def quantiles(values: Ints, percents: Sequence[str], confidence: float) -> dict[str, Estimate]:
