@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 from scipy.stats import binomtest, t
@@ -91,6 +93,27 @@ def test_pairs_whose_times_are_not_above_zero_are_told_by_their_difference() -> 
     assert (alike.lower, alike.upper, alike.outcome) == (0, 0, "no difference")
     unsure = compare([*early[:1], (early[1][1], early[1][0])]).shifts[0]
     assert unsure.outcome == "not told"
+
+
+@pytest.mark.parametrize(
+    ("b", "outcome"),
+    [
+        (known(-100.0), "no difference"),
+        (known(-100.0, -101.0, -99.0), "not told"),  # it has no half that could be ruled out
+        (known(-100.0, -100.0, math.inf), "not told"),
+        (known(-100.0, -1e9, 1e9), "not told"),
+        (known(-90.0, -91.0, -89.0), "worse"),
+        (known(-110.0, -111.0, -109.0), "better"),
+    ],
+)
+@pytest.mark.parametrize("a", [-100.0, 0.0])
+def test_a_time_that_is_not_above_zero_is_without_a_difference_only_where_nothing_differs(
+    a: float, b: Estimate, outcome: str
+) -> None:
+    b = known(b.value + 100 + a, b.lower + 100 + a, b.upper + 100 + a)
+    one, other = (Estimates(2_000, 0.95, {"p50": found}) for found in (known(a), b))
+    found = compare([(one, other)])
+    assert (found.shifts[0].outcome, found.outcome) == (outcome, outcome)
 
 
 def test_a_histograms_miss_ratio_has_a_two_sided_interval() -> None:

@@ -56,10 +56,13 @@ class Shift:
 
     @property
     def halving_ruled_out(self) -> bool:
-        """Whether the interval lies within a half and the double of A; of a time that is not above zero that
-        says nothing, nor of a ratio without a miss, but where so few releases do not even rule out a half."""
+        """Whether the interval lies within a half and the double of A. A time that is not above zero has
+        neither: there nothing may differ at all. Of a ratio without a miss that says nothing, but where so
+        few releases do not even rule out a half."""
+        if self.a <= 0 and self.quantity != RATIO:
+            return self.lower == self.upper == 0
         if self.a <= 0:
-            return self.quantity != RATIO or (self.b == 0 and self.upper < 0.5)
+            return self.b == 0 and self.upper < 0.5
         return self.lower > -self.a / 2 and self.upper < self.a
 
     @property
