@@ -296,3 +296,38 @@ def test_a_runnable_thread_waits_where_it_runs_next_when_its_cpu_is_taken_away(s
 """
     events = "\n".join(sorted(events.split("\n"), key=lambda row: int(row.split()[0]) if row else -1))
     assert said(events) == [(1000, 1400, "displaced", "other", "above"), (1400, 2000, "own")]
+
+
+PREEMPTED = """
+0 0 switch 0 10 runnable 19 loop
+100 0 sys_in 10 - - - futex 0
+120 0 switch 10 5 sleeping 120 [ksoftirqd/0]
+800 0 softirq_in 5 - - - NET_RX
+900 0 switch 5 77 runnable 29 worker
+1200 0 waking 77 10 - 19 loop
+1210 0 switch 77 10 runnable 19 loop
+1300 0 sys_out 10 - - - futex
+1500 0 switch 10 6 runnable 9 irq/30-eth0
+1600 0 softirq_in 6 - - - NET_RX
+1650 0 softirq_out 6 - - - NET_RX
+1700 0 switch 6 5 sleeping 120 [ksoftirqd/0]
+1800 0 softirq_out 5 - - - NET_RX
+1850 0 switch 5 10 sleeping 19 loop
+"""
+"""PREEMPT_RT: others come on the CPU before ksoftirqd is out of the softirq."""
+
+
+@pytest.mark.parametrize("events", [PREEMPTED, PREEMPTED.replace("800 0 softirq_in 5 - - - NET_RX", "")])
+def test_a_softirq_is_off_the_cpu_with_its_thread_also_one_from_before_the_trace(said, events) -> None:
+    assert said(events) == [
+        (1000, 1200, "blocked", "worker"),
+        (1200, 1210, "displaced", "worker", "below"),
+        (1210, 1300, "own_kernel", "futex"),
+        (1300, 1500, "own"),
+        (1500, 1600, "displaced", "irq/30-eth0", "above"),
+        (1600, 1650, "softirq", "NET_RX"),
+        (1650, 1700, "displaced", "irq/30-eth0", "above"),
+        (1700, 1800, "softirq", "NET_RX"),
+        (1800, 1850, "displaced", "[ksoftirqd/0]", "below"),
+        (1850, 2000, "own"),
+    ]

@@ -2,7 +2,8 @@
 
 An event holds from its own time on. What a ``lost`` took is not known: from the CPU's last event before it
 until it. With it the knowledge of its CPU begins anew, as at the trace's beginning: who is on the CPU is the
-``tid`` of its next event, and an ``_out`` without its ``_in`` was inside from there.
+``tid`` of its next event, and an ``_out`` without its ``_in`` was inside from there. A softirq is its
+thread's: PREEMPT_RT takes both off the CPU together.
 """
 
 from __future__ import annotations
@@ -112,7 +113,7 @@ def cpus_of(trace: Trace, threads: Ints, targets: Ints) -> TracedCpus:
                 cpus.first[number] = first
             else:
                 cpus.after[int(rows[begins - 1])] = (before, first)
-            before = _one_epoch(trace, cpus, cpu, known, start_ns, first, targets)
+            before = _one_epoch(trace, cpus, cpu, known, start_ns, first, threads, targets)
             if end < len(rows):
                 since_ns = trace.time_ns[known[-1]] if len(known) else start_ns
                 nothing = np.array([NOT_INSIDE])
@@ -123,24 +124,31 @@ def cpus_of(trace: Trace, threads: Ints, targets: Ints) -> TracedCpus:
 
 
 def _one_epoch(
-    trace: Trace, cpus: TracedCpus, cpu: Cpu, rows: Ints, start_ns: int, first: int, targets: Ints
+    trace: Trace,
+    cpus: TracedCpus,
+    cpu: Cpu,
+    rows: Ints,
+    start_ns: int,
+    first: int,
+    threads: Ints,
+    targets: Ints,
 ) -> int:
     """Adds the pieces from one ``lost`` to the next; returns who is on the CPU at the end."""
     events = np.asarray(trace.event)[rows]
     changing = (events == SWITCH) | ((events >= IRQ_IN) & (events <= SOFTIRQ_OUT))
     at, others = rows[changing], rows[~changing]
     switches = rows[events == SWITCH]
-    there = np.append([first], targets[switches])
+    runs = np.append([first], targets[switches])
     irqs = _Nested(trace, rows[(events == IRQ_IN) | (events == IRQ_OUT)], IRQ_IN)
-    softirqs = _Nested(trace, rows[(events == SOFTIRQ_IN) | (events == SOFTIRQ_OUT)], SOFTIRQ_IN)
-    np.asarray(cpus.irq)[others] = irqs.innermost_at(others)
-    np.asarray(cpus.softirq)[others] = softirqs.innermost_at(others)
+    softirqs = _Softirqs(trace, rows[(events == SOFTIRQ_IN) | (events == SOFTIRQ_OUT)], threads)
     begin = np.array([-1])  # before all rows
     at = np.append(begin, at)
+    there, beside = (runs[np.searchsorted(switches, some, "right")] for some in (at, others))
+    np.asarray(cpus.irq)[others] = irqs.innermost_at(others)
+    np.asarray(cpus.softirq)[others] = softirqs.innermost_at(others, beside)
     starts_ns = np.append([start_ns], np.asarray(trace.time_ns)[at[1:]])
-    threads = there[np.searchsorted(switches, at, "right")]
-    cpu.add(starts_ns, threads, irqs.innermost_at(at), softirqs.innermost_at(at))
-    return int(there[-1])
+    cpu.add(starts_ns, there, irqs.innermost_at(at), softirqs.innermost_at(at, there))
+    return int(runs[-1])
 
 
 class _Nested:
@@ -175,4 +183,20 @@ class _Nested:
     def innermost_at(self, rows: Ints) -> Ints:
         """The innermost one once each of these rows has happened, or NOT_INSIDE."""
         found: Ints = self._innermost[np.searchsorted(self._rows, rows, "right")]
+        return found
+
+
+class _Softirqs:
+    """The softirqs that a CPU is in, those of each thread apart: who comes instead of it is not inside."""
+
+    def __init__(self, trace: Trace, rows: Ints, threads: Ints) -> None:
+        of = threads[rows]
+        self._of = {one: _Nested(trace, rows[of == one], SOFTIRQ_IN) for one in np.unique(of).tolist()}
+
+    def innermost_at(self, rows: Ints, there: Ints) -> Ints:
+        """As _Nested has it, of who is ``there`` on the CPU."""
+        found = np.full(len(rows), NOT_INSIDE)
+        for thread, nested in self._of.items():
+            its = there == thread
+            found[its] = nested.innermost_at(rows[its])
         return found
