@@ -9,6 +9,7 @@ from scripts import T, explained, written
 
 from rtmeter.cli import invoke
 from rtmeter.explain.causes import Explained
+from rtmeter.explain.passed_over import Throttled
 from rtmeter.explain.words import words_of, words_of_cause
 
 MS = 1_000_000
@@ -85,11 +86,20 @@ def test_of_a_thread_that_ran_on_another_cpu_nothing_is_said(tmp_path: Path) -> 
 
 @pytest.mark.parametrize(
     ("ours", "then", "priority", "expected"),
-    [(19, 20, 120, True), (19, 20, 9, False), (120, 20, 130, False), (120, 0, 120, True), (19, 0, 120, True)],
-    ids=["lower", "higher", "nice", "normal and idle", "fifo and idle"],
+    [
+        (19, 20, 120, "real_time"),
+        (19, 20, 9, None),
+        (120, 20, 130, None),
+        (120, 0, 120, "normal"),
+        (19, 0, 120, "real_time"),
+        (-1, 20, 120, "deadline"),
+        (-1, 0, 120, "deadline"),
+        (-1, 20, -1, None),
+    ],
+    ids=["lower", "higher", "nice", "normal", "idle fifo", "deadline", "idle deadline", "both deadline"],
 )
 def test_who_runs_instead_of_one_that_leaves_and_could_go_on(
-    tmp_path: Path, ours: int, then: int, priority: int, expected: bool
+    tmp_path: Path, ours: int, then: int, priority: int, expected: str | None
 ) -> None:
     events = f"""
 0 0 switch 20 {T} runnable {ours} loop
@@ -97,8 +107,10 @@ def test_who_runs_instead_of_one_that_leaves_and_could_go_on(
 {STAMP - MS} 0 switch {then} {T} runnable {ours} loop
 """
     cause = only(tmp_path, events).cause
-    assert cause is not None and cause.throttled is expected
-    assert ("throttl" in words_of(cause.key, throttled=cause.throttled)) is expected
+    assert cause is not None and cause.throttled == expected
+    said = words_of(cause.key, throttled=cause.throttled)
+    assert ("throttl" in said or "runtime" in said) is (expected is not None)
+    assert ("runtime" in said) is (expected == "deadline")
 
 
 def test_the_tables_and_the_release_say_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -111,3 +123,30 @@ def test_the_tables_and_the_release_say_it(tmp_path: Path, capsys: pytest.Captur
     assert len(chosen) == 3 and all("less urgent, but the kernel's choice" in line for line in chosen)
     assert invoke(["explain", *files, "--json"]) == 0
     assert "throttl" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("ours", "throttled"), [(-1, None), (19, Throttled.REAL_TIME), (120, Throttled.NORMAL)]
+)
+def test_a_deadline_thread_that_yields_gave_its_time_away_itself(
+    tmp_path: Path, ours: int, throttled: Throttled | None
+) -> None:
+    events = f"""
+0 0 switch 0 {T} runnable {ours} loop
+{RELEASE - 2000} 0 sys_in {T} - - - sched_yield
+{RELEASE - 1000} 0 switch {T} 0 runnable 120 swapper/0
+{STAMP - MS} 0 switch 0 {T} runnable {ours} loop
+{STAMP - MS + 1000} 0 sys_out {T} - - - sched_yield
+"""
+    cause = only(tmp_path, events).cause
+    assert cause is not None and (cause.key.category, cause.throttled) == ("dispatch", throttled)
+
+
+def test_who_stops_a_cpu_comes_also_before_a_deadline_thread(tmp_path: Path) -> None:
+    events = f"""
+0 0 switch 0 {T} runnable -1 loop
+{RELEASE} 0 switch {T} 16 runnable 0 [migration/0]
+{STAMP - MS} 0 switch 16 {T} sleeping -1 loop
+"""
+    cause = only(tmp_path, events).cause
+    assert cause is not None and cause.key == ("displaced", "[migration/0]", "above") and not cause.throttled

@@ -7,6 +7,7 @@ from typing import Any, cast
 
 import pytest
 
+from rtmeter.explain.passed_over import Throttled
 from rtmeter.explain.segments import Key
 from rtmeter.judge.verdict import Misses, judge_misses
 from rtmeter.judge.why import finding_for, stampless, stampless_words
@@ -56,6 +57,27 @@ def test_what_is_less_urgent_than_a_normal_task_shares_its_cpu_and_no_preemption
     assert below and below["id"] == "normal_policy"
     found = finding_for(Key("displaced", "can_driver", "above"), findings)
     assert found and found["id"] == "task_at_or_above"
+
+
+@pytest.mark.parametrize(
+    ("category", "throttled", "expected"),
+    [
+        ("displaced", Throttled.REAL_TIME, "rt_throttling"),
+        ("displaced", Throttled.DEADLINE, None),
+        ("dispatch", Throttled.REAL_TIME, "rt_throttling"),
+        ("dispatch", Throttled.NORMAL, "cpu_quota"),
+        ("dispatch", Throttled.DEADLINE, None),
+        ("dispatch", None, "deep_idle_states"),
+    ],
+)
+def test_what_is_advised_where_time_was_used_up_is_by_the_policy_of_who_had_it(
+    category: str, throttled: Throttled | None, expected: str | None
+) -> None:
+    """A control group's quota binds normal threads, real-time throttling those of fifo and rr."""
+    findings = [*FINDINGS, *map(finding, ("cpu_quota", "rt_throttling", "deep_idle_states"))]
+    key = Key(category, "logger", "below") if category == "displaced" else Key(category)
+    found = finding_for(key, findings, throttled=throttled)
+    assert (found["id"] if found else None) == expected
 
 
 @pytest.mark.parametrize(

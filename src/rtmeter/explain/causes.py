@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from rtmeter.errors import RtmeterError
 from rtmeter.explain.events import Trace
+from rtmeter.explain.passed_over import Throttled
 from rtmeter.explain.segments import UNKNOWN, Explainer, Key, Segment
 from rtmeter.explain.threads import KnownTrace
 
@@ -29,11 +30,11 @@ class Release(NamedTuple):
 @dataclass(frozen=True)
 class Cause:
     """The key that a late release has most of beyond those in time; ``share`` of all that it has beyond;
-    ``throttled``: most of its time was the thread's that was throttled."""
+    ``throttled``: the thread was in most of that time."""
 
     key: Key
     share: float
-    throttled: bool = False
+    throttled: Throttled | None = None
 
 
 @dataclass(frozen=True)
@@ -49,18 +50,19 @@ class Explained:
 @dataclass(frozen=True)
 class Ranked:
     """A cause, the late releases that it is the cause of, and their lateness; ``throttled_ns``: that of those
-    in which the thread was throttled; ``faults``: the thread's page faults within them."""
+    in which the thread was throttled, ``throttled_as``; ``faults``: the thread's page faults within them."""
 
     key: Key
     releases: int
     lateness_ns: int
     throttled_ns: int = 0
+    throttled_as: Throttled | None = None
     faults: int = 0
 
     @property
-    def throttled(self) -> bool:
+    def throttled(self) -> Throttled | None:
         """Whether that is most of it."""
-        return 2 * self.throttled_ns > self.lateness_ns
+        return self.throttled_as if 2 * self.throttled_ns > self.lateness_ns else None
 
 
 @dataclass(frozen=True)
@@ -142,7 +144,7 @@ def _cause(split: Split, times: dict[Key, int], usual: dict[Key, int]) -> Cause 
     throttled = [one for one in split.segments if one.throttled and one.key == key]
     throttled_ns = sum(one.end_ns - one.start_ns for one in throttled)
     share = max(excess[key], 0) / positive if positive else 0.0
-    return Cause(key, share, 2 * throttled_ns > times[key])
+    return Cause(key, share, throttled[0].throttled if 2 * throttled_ns > times[key] else None)
 
 
 def ranked(explained: Iterable[Explained]) -> tuple[Ranked, ...]:
@@ -155,6 +157,7 @@ def ranked(explained: Iterable[Explained]) -> tuple[Ranked, ...]:
                 row.releases + 1,
                 row.lateness_ns + lateness_ns,
                 row.throttled_ns + (lateness_ns if cause.throttled else 0),
+                row.throttled_as or cause.throttled,
                 row.faults + each.faults,
             )
     return tuple(sorted(rows.values(), key=lambda row: (-row.lateness_ns, row.key.order)))

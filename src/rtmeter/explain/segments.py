@@ -13,7 +13,7 @@ from typing import NamedTuple
 from rtmeter.explain.cpus import NOT_INSIDE, Cpu, Piece
 from rtmeter.explain.events import NOBODY
 from rtmeter.explain.messages import TIMEOUT, is_receiving, sender_of
-from rtmeter.explain.passed_over import PassedOver
+from rtmeter.explain.passed_over import PassedOver, Throttled
 from rtmeter.explain.states import OnCpu, Runnable, StateSpan, TimerSleep, Wait, states_of
 from rtmeter.explain.threads import IDLE, KnownTrace, is_kernels
 
@@ -33,12 +33,12 @@ class Key(NamedTuple):
 
 class Segment(NamedTuple):
     """``throttled``: the thread waited because its time was used up, or kept for others: of the CPU's
-    idling, or of a less urgent one that ran (passed_over.py)."""
+    idling, or of a less urgent one that ran."""
 
     start_ns: int
     end_ns: int
     key: Key
-    throttled: bool = False
+    throttled: Throttled | None = None
 
 
 UNKNOWN = Key("unknown")

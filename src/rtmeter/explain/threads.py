@@ -34,6 +34,7 @@ from rtmeter.explain.events import (
 
 IDLE = 0
 _ID = (1 << 32) - 1
+_STOPS, _BEFORE_ALL = "[migration/", -2
 
 
 def _threads_of(ids: Ints, tids: Ints, ended: Ints) -> Ints:
@@ -112,7 +113,11 @@ class KnownTrace:
         return self._named(thread, time_ns)[0] or (f"tid {thread & _ID}" if thread != IDLE else "idle")
 
     def priority(self, thread: int, time_ns: int) -> int | None:
-        priority = self._named(thread, time_ns)[1]
+        """As events print it; of the threads that stop a CPU, which print fifo's 99, what comes before all
+        others."""
+        name, priority = self._named(thread, time_ns)
+        if (name or "").startswith(_STOPS):
+            return _BEFORE_ALL
         return None if priority == NO_PRIORITY else priority
 
     def _named(self, thread: int, time_ns: int) -> tuple[str | None, int]:

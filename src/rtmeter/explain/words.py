@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from rtmeter.explain.causes import Ranked
+from rtmeter.explain.passed_over import Throttled
 from rtmeter.explain.segments import OF, WOKE, Key
 from rtmeter.values import visible
 
@@ -28,9 +29,14 @@ _RELATIONS = {
 _MANY_FAULTS = 10
 """Page faults a release that are worth a word."""
 
-_THROTTLED = {
-    "displaced": "less urgent, but the kernel's choice: throttling, or the reserve of normal threads",
-    "dispatch": "its CPU was idle: it was throttled, the CPU time of its control group used up",
+_CHOSEN = {
+    Throttled.REAL_TIME: "throttling, or the reserve of normal threads",
+    Throttled.DEADLINE: "the runtime of the deadline thread was used up",
+}
+_USED_UP = {
+    Throttled.NORMAL: "the CPU time of its control group",
+    Throttled.REAL_TIME: "the time of real-time threads",
+    Throttled.DEADLINE: "its runtime as a deadline thread",
 }
 _SOFTIRQS = {
     "NET_RX": "packets that came",
@@ -42,10 +48,10 @@ _SOFTIRQS = {
 }
 
 
-def words_of(key: Key, *, throttled: bool = False) -> str:
+def words_of(key: Key, *, throttled: Throttled | None = None) -> str:
     """A key as a person says it; ``throttled``: as Segment has it."""
     if throttled and key.category == "dispatch":
-        return _THROTTLED["dispatch"]
+        return f"its CPU was idle: it was throttled, {_USED_UP[throttled]} used up"
     if key.category == "own" and key.who:
         return f"{visible(key.who)}, on the message's path, ran its own code"
     if key.category == "own_kernel" and OF in (key.who or ""):
@@ -56,8 +62,8 @@ def words_of(key: Key, *, throttled: bool = False) -> str:
     if key.who in _SOFTIRQS and key.category in ("softirq", "blocked"):
         who = f"{'the softirq ' * (key.category == 'blocked')}{who} ({_SOFTIRQS[key.who]})"
     said = _CATEGORIES[key.category].format(who=who)
-    if throttled and key.relation == "below":
-        return f"{said}, {_THROTTLED['displaced']}"
+    if throttled in _CHOSEN and key.relation == "below":
+        return f"{said}, less urgent, but the kernel's choice: {_CHOSEN[throttled]}"
     return f"{said}, {_RELATIONS[key.relation]}" if key.relation else said
 
 

@@ -12,6 +12,7 @@ from typing import Any
 
 from rtmeter.errors import RtmeterError
 from rtmeter.explain.causes import Explained, Ranked, chosen, times_by_key
+from rtmeter.explain.passed_over import Throttled
 from rtmeter.explain.segments import Key, Segment
 from rtmeter.explain.timeline import Doing, doings
 from rtmeter.explain.words import words_of_cause
@@ -23,7 +24,7 @@ from rtmeter.trace.table import FILE, StoredTrace, open_trace
 from rtmeter.values import from_json, harmless
 
 KEPT = "explanation.json"
-_VERSION = 3
+_VERSION = 4
 
 WORST = 3
 """Late releases of which all is shown."""
@@ -54,11 +55,12 @@ _POINTS_AT: dict[tuple[str, str | None], tuple[str, ...]] = {
 }
 """Category and relation → the findings of `rtmeter check` that explain it, the likeliest first."""
 
-_POINTS_AT_THROTTLED = {
-    "displaced": ("rt_group_limit", "rt_throttling", "fair_server"),
-    "dispatch": ("cpu_quota", "rt_group_limit", "rt_throttling"),
+_POINTS_AT_THROTTLED: dict[tuple[str, Throttled], tuple[str, ...]] = {
+    ("displaced", Throttled.REAL_TIME): ("rt_group_limit", "rt_throttling", "fair_server"),
+    ("dispatch", Throttled.REAL_TIME): ("rt_group_limit", "rt_throttling"),
+    ("dispatch", Throttled.NORMAL): ("cpu_quota",),
 }
-"""The same of a thread that was throttled."""
+"""The same of a thread that was throttled. The runtime of a deadline thread is its own affair."""
 
 _SHARE = "normal tasks share the CPU, whatever their nice values"
 """Why a less urgent one runs although the kernel could be pre-empted."""
@@ -157,13 +159,15 @@ def _shown(trace: StoredTrace, tid: int, each: Explained) -> Shown:
 
 
 def finding_for(
-    key: Key, findings: Iterable[Mapping[str, Any]], *, throttled: bool = False
+    key: Key, findings: Iterable[Mapping[str, Any]], *, throttled: Throttled | None = None
 ) -> Mapping[str, Any] | None:
     """The finding of a check of the machine that explains a cause; None if it found nothing of the kind, or
     found others of the kind. ``throttled``: as Segment has it."""
     found = {finding["id"]: finding for finding in findings if finding["grade"] not in _SAY_NOTHING}
-    points_at = _POINTS_AT_THROTTLED if throttled else {}
-    for one in points_at.get(key.category) or _POINTS_AT.get((key.category, key.relation), ()):
+    points_at = _POINTS_AT.get((key.category, key.relation), ())
+    if throttled is not None:
+        points_at = _POINTS_AT_THROTTLED.get((key.category, throttled), ())
+    for one in points_at:
         if one in found and (one not in _NAMES_WHO or _names(found[one], key.who)):
             return found[one]
     return None
@@ -230,7 +234,14 @@ def _read(path: Path, state: list[int]) -> Why | None:
         if kept["version"] != _VERSION or kept["of"] != state:
             return None
         causes = tuple(
-            Ranked(Key(*row["key"]), row["releases"], row["lateness_ns"], row["throttled_ns"], row["faults"])
+            Ranked(
+                Key(*row["key"]),
+                row["releases"],
+                row["lateness_ns"],
+                row["throttled_ns"],
+                _throttled(row["throttled_as"]),
+                row["faults"],
+            )
             for row in kept["causes"]
         )
         classes = tuple(
@@ -247,7 +258,9 @@ def _read(path: Path, state: list[int]) -> Why | None:
                 row["k"],
                 row["lateness_ns"],
                 Key(*row["cause"]) if row["cause"] else None,
-                tuple(Segment(start, end, Key(*key), so) for start, end, key, so in row["segments"]),
+                tuple(
+                    Segment(start, end, Key(*key), _throttled(so)) for start, end, key, so in row["segments"]
+                ),
                 tuple(Doing(*one) for one in row["doings"]),
             )
             for row in kept["worst"]
@@ -257,10 +270,14 @@ def _read(path: Path, state: list[int]) -> Why | None:
         return None
 
 
+def _throttled(kept: str | None) -> Throttled | None:
+    return None if kept is None else Throttled(kept)
+
+
 def _to_json(kept: Why, state: list[int]) -> dict[str, Any]:
     causes = [
         {"key": row.key, "releases": row.releases, "lateness_ns": row.lateness_ns}
-        | {"throttled_ns": row.throttled_ns, "faults": row.faults}
+        | {"throttled_ns": row.throttled_ns, "throttled_as": row.throttled_as, "faults": row.faults}
         for row in kept.causes
     ]
     classes = [
