@@ -11,6 +11,7 @@ from rtmeter.explain.causes import Release, explain
 from rtmeter.explain.scripted import read_events
 from rtmeter.explain.segments import Key
 from rtmeter.explain.words import words_of
+from rtmeter.judge.why import finding_for
 
 LOOPBACK = """
 1250 1 softirq_in 88 - - - NET_RX
@@ -162,3 +163,82 @@ def test_two_that_wait_for_each_other_as_no_program_can_are_no_endless_path(path
 1400 0 switch 0 10 runnable 19 loop
 """
     assert path(events)[0] == (1000, 1100, "blocked", "loop woke other")
+
+
+SERVED = """
+0 0 switch 0 10 runnable 19 loop
+0 1 switch 0 20 runnable 120 server
+50 1 sys_in 20 - - - epoll_wait
+60 1 switch 20 {there} sleeping {priority} {who}
+900 0 sys_in 10 - - - sendto
+1010 0 waking 10 20 - 120 server
+1020 0 sys_out 10 - - - sendto
+1030 0 sys_in 10 - - - poll
+1040 0 switch 10 0 sleeping 120 swapper/0
+1100 1 switch {there} 20 runnable 120 server
+1110 1 sys_out 20 - - - epoll_wait
+{meanwhile}
+1310 1 sys_in 20 - - - sendto
+1320 1 waking 20 10 - 19 loop
+1330 0 switch 0 10 runnable 19 loop
+1335 0 sys_out 10 - - - poll
+"""
+SLEEPS = """
+1120 1 sys_in 20 - - - clock_nanosleep
+1125 1 timer_armed 20 20 - - - 1200
+1130 1 switch 20 {there} sleeping {priority} {who}
+1230 1 irq_in {there} - - - local_timer
+1231 1 timer_fired {there} 20 - - - 1200
+1232 1 waking {there} 20 - 120 server
+1233 1 irq_out {there} - - - local_timer
+1240 1 switch {there} 20 runnable 120 server
+1250 1 sys_out 20 - - - clock_nanosleep
+"""
+MET = [
+    {"id": one, "grade": "high", "value": "", "items": []}
+    for one in ("normal_policy", "preemption_model", "kernel_not_preempt_rt", "virtual_machine")
+]
+
+
+@pytest.mark.parametrize(
+    ("there", "waits"),
+    [
+        (
+            {"there": 30, "priority": 130, "who": "stress"},
+            [
+                (1040, 1100, "displaced", "stress ahead of server", "below"),
+                (1130, 1200, "armed_later", "server"),
+                (1200, 1230, "outside", "server"),
+                (1233, 1240, "displaced", "stress ahead of server", "below"),
+            ],
+        ),
+        (
+            {"there": 30, "priority": 120, "who": "[kworker/1]"},
+            [
+                (1040, 1100, "displaced", "[kworker/1] ahead of server", "equal"),
+                (1130, 1200, "armed_later", "server"),
+                (1200, 1230, "held_off", "[kworker/1] ahead of server"),
+                (1233, 1240, "displaced", "[kworker/1] ahead of server", "equal"),
+            ],
+        ),
+        (
+            {"there": 0, "priority": 120, "who": "swapper/1"},
+            [
+                (1040, 1100, "dispatch", "server"),
+                (1130, 1200, "armed_later", "server"),
+                (1200, 1230, "timer_idle", "server"),
+                (1233, 1240, "dispatch", "server"),
+            ],
+        ),
+    ],
+    ids=["less urgent", "kernel", "idle"],
+)
+def test_what_another_waits_for_on_a_messages_path_is_said_of_it_and_no_finding_of_the_measured_one(
+    path, there, waits
+) -> None:
+    found = path(SERVED.format(meanwhile=SLEEPS.format(**there), **there))
+    assert [one for one in found if one[2] in {wait[2] for wait in waits} and one[0] < 1300] == waits
+    for wait in waits:
+        key = Key(*wait[2:])
+        assert words_of(key).startswith("server, on the message's path: ") and "ahead" not in words_of(key)
+        assert finding_for(key, MET) is None

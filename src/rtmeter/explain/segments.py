@@ -30,6 +30,14 @@ class Key(NamedTuple):
         """Alphabetical; nobody comes first."""
         return self.category, self.who or "", self.relation or ""
 
+    @property
+    def of_another(self) -> tuple[str, Key] | None:
+        """Whose wait it is, and the key as it were that one's own: another thread's on a message's path."""
+        if self.category in _AHEAD_OF:
+            by, ahead, of = (self.who or "").rpartition(AHEAD)
+            return (of, self._replace(who=by)) if ahead else None
+        return (self.who, self._replace(who=None)) if self.who and self.category in _ITS_OWN else None
+
 
 class Segment(NamedTuple):
     """``throttled``: the thread waited because its time was used up, or kept for others: of the CPU's
@@ -43,9 +51,12 @@ class Segment(NamedTuple):
 
 UNKNOWN = Key("unknown")
 
-OF, WOKE = " of ", " woke "
-"""In ``who``, where another thread on a message's path was inside a system call (the call, that thread) or
-blocked (what ended it, that thread)."""
+OF, WOKE, AHEAD = " of ", " woke ", " ahead of "
+"""In ``who``, where another thread on a message's path was inside a system call (the call, that thread),
+blocked (what ended it, that thread), or another was on the CPU that it waited for (who, that thread)."""
+
+_AHEAD_OF = ("displaced", "held_off")
+_ITS_OWN = ("dispatch", "armed_later", "outside", "timer_idle")
 
 
 class Explainer:
@@ -75,12 +86,15 @@ class Explainer:
             start, end = max(start_ns, state.start_ns), min(end_ns, state.end_ns or end_ns)
             if start >= end:
                 continue
+            named = bool(path) and self._paths
             if isinstance(state, OnCpu):
-                yield from self._on_cpu(thread, state, start, end, bool(path) and self._paths)
+                yield from self._on_cpu(thread, state, start, end, named)
             elif isinstance(state, Runnable):
-                yield from self._runnable(thread, state, start, end)
+                waits = self._runnable(thread, state, start, end)
+                yield from self._named(thread, waits) if named else waits
             elif isinstance(state, TimerSleep):
-                yield from self._timer_sleep(state, start, end)
+                waits = self._timer_sleep(state, start, end)
+                yield from self._named(thread, waits) if named else waits
             elif isinstance(state, Wait):
                 yield from self._wait(thread, state, start, end, path)
             else:
@@ -123,6 +137,16 @@ class Explainer:
         if ours is not None and theirs is not None:
             relation = "above" if theirs < ours else "equal" if theirs == ours else "below"
         return Key("displaced", self._known.name(by, time_ns), relation)
+
+    def _named(self, thread: int, waits: Iterable[Segment]) -> Iterator[Segment]:
+        """With the name of who waits."""
+        for one in waits:
+            key, name = one.key, self._known.name(thread, one.start_ns)
+            if key.category in _AHEAD_OF:
+                key = key._replace(who=f"{key.who}{AHEAD}{name}")
+            elif key.category in _ITS_OWN:
+                key = key._replace(who=name)
+            yield one._replace(key=key)
 
     def _timer_sleep(self, state: TimerSleep, start_ns: int, end_ns: int) -> Iterator[Segment]:
         known = self._known

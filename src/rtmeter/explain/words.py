@@ -50,6 +50,8 @@ _SOFTIRQS = {
 
 def words_of(key: Key, *, throttled: Throttled | None = None) -> str:
     """A key as a person says it; ``throttled``: as Segment has it."""
+    if another := key.of_another:
+        return f"{visible(another[0])}, on the message's path: {words_of(another[1], throttled=throttled)}"
     if throttled and key.category == "dispatch":
         return f"its CPU was idle: it was throttled, {_USED_UP[throttled]} used up"
     if key.category == "own" and key.who:

@@ -162,7 +162,9 @@ def finding_for(
     key: Key, findings: Iterable[Mapping[str, Any]], *, throttled: Throttled | None = None
 ) -> Mapping[str, Any] | None:
     """The finding of a check of the machine that explains a cause; None if it found nothing of the kind, or
-    found others of the kind. ``throttled``: as Segment has it."""
+    found others of the kind, or it is another thread's. ``throttled``: as Segment has it."""
+    if key.of_another is not None:
+        return None
     found = {finding["id"]: finding for finding in findings if finding["grade"] not in _SAY_NOTHING}
     points_at = _POINTS_AT.get((key.category, key.relation), ())
     if throttled is not None:
