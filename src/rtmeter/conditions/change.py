@@ -50,6 +50,11 @@ class Change:
         message = f"the kernel refuses to change {self.resource.name} to {self.value!r}: {reason}"
         return self.error(message, self.remedy)
 
+    def unreadable(self, error: OSError) -> RtmeterError:
+        """What it is now is not told."""
+        reason = (error.strerror or str(error)).lower()
+        return self.error(f"{self.resource.name} cannot be read: {reason}", self.remedy)
+
     def not_effective(self, found: str | None) -> RtmeterError:
         """It was accepted, and reads back as something else."""
         message = f"was set but is not in effect: {self.resource.name} reads {found!r}, not {self.value!r}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import re
 import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from rtmeter.host.cgroups import find
 from rtmeter.host.root import Root
 
 _DEFAULT = "0:"  # the handle of a qdisc that nobody chose
+_NO_DEVICE = re.compile(r"(can't|cannot) find device|cannot open network namespace .*no such file", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +36,12 @@ class Qdisc(Plain):
         return f"root qdisc of {self.device}"
 
     def read(self, root: Root) -> str | None:
+        """Raises OSError where tc does not tell: that is not the same as no such device."""
         try:
             shown = self._tc(root, "show")
-        except OSError:
+        except OSError as error:
+            if error.errno != errno.ENXIO:
+                raise
             return None
         _, kind, handle, *rest = shown.split() or ["", "", _DEFAULT]
         return " ".join([handle, kind, *(rest[3:] if rest[:2] == ["root", "refcnt"] else rest)])
@@ -52,14 +57,19 @@ class Qdisc(Plain):
         return one == other or (None not in (one, other) and _identity(one) == _identity(other))
 
     def _tc(self, root: Root, verb: str, *words: str) -> str:
-        """Raises OSError for what tc or the kernel refuses."""
+        """Raises OSError for what tc or the kernel refuses: ENXIO if there is no such device."""
         namespace, _, device = self.device.rpartition("/")
         within = ["-n", namespace] if namespace else []
         command = ["tc", *within, "qdisc", verb, "dev", device, "root", *words]
-        code, printed = root.run(command)
+        try:
+            code, printed = root.run(command)
+        except FileNotFoundError:  # which of a resource means that it is gone
+            raise OSError(errno.ENOPKG, "there is no program tc") from None
         if code == 0:
             return printed
         said = (printed.strip().splitlines() or ["tc does not say why"])[0].removeprefix("Error: ")
+        if _NO_DEVICE.match(said):
+            raise OSError(errno.ENXIO, said)
         raise OSError(errno.EPERM if "not permitted" in said else errno.EINVAL, said)
 
 
@@ -97,9 +107,14 @@ def qdiscs(asked: Mapping[str, str], root: Root) -> Iterator[Change]:
     for device, words in asked.items():
         resource = Qdisc(device)
         value = f"{zlib.crc32(words.encode()) % 0xFFFE + 1:x}: {' '.join(words.split())}"
-        now = resource.read(root)
         namespace, slash, name = device.rpartition("/")
         within = f"-n {namespace} " if slash else ""
+        try:
+            now = resource.read(root)
+        except OSError as error:
+            remedy = f"see what `tc {within}qdisc show dev {name} root` says"
+            why = error.strerror or str(error)
+            raise refuse(f"qdisc.{device}", f"the qdisc of {device} cannot be read: {why}", remedy) from None
         if now is None:
             remedy = f"see `ip {within}link` for those that there are"
             raise refuse(f"qdisc.{device}", f"there is no network device {name}", remedy)

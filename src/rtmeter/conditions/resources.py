@@ -30,7 +30,7 @@ class Resource(Protocol):
         """What a person knows it by."""
 
     def read(self, root: Root) -> str | None:
-        """Its value now."""
+        """Its value now; None if it is not there. Raises OSError if that cannot be told."""
 
     def write(self, root: Root, value: str | None) -> None:
         """Changes it; None takes away what it had made. Raises OSError for what the kernel refuses."""

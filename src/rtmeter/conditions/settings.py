@@ -228,7 +228,7 @@ class Settings:
             raise change.error(
                 f"{message}{before.value}", "the two share it: give both the same, or leave out one"
             )
-        old = resource.read(root)
+        old = self._read(change)
         is_made = isinstance(resource, Made)
         if is_made and old is not None:
             remedy = f"remove it, with what is in it: rmdir {root.at(resource.name)}"
@@ -253,7 +253,7 @@ class Settings:
                 return
         if isinstance(resource, Cgroup) and change.setting != "stray_tasks":
             self._groups.append(resource.name)
-        found = resource.read(root)
+        found = self._read(change)
         if found is None and isinstance(resource, ThreadResource):
             return
         self._effective.setdefault(change.setting, {})[resource.name] = str(found)
@@ -262,6 +262,12 @@ class Settings:
                 # what the kernel made of it is rtmeter's doing too, and not somebody else's
                 self._entries.append(self._journal.intend(change.setting, resource, old, found))
             self._refuse(change, change.not_effective(found))
+
+    def _read(self, change: Change) -> str | None:
+        try:
+            return change.resource.read(self._root)
+        except OSError as error:
+            raise change.unreadable(error) from None
 
     def _complete(self, error: RtmeterError) -> RtmeterError:
         """The error with the value of its setting as it was asked for."""

@@ -69,8 +69,14 @@ def _undone(entry: JournalEntry, root: Root, limit: float) -> Undone:
     """None keeps the others from being undone."""
     try:
         return _undo(entry, root, limit)
-    except (OSError, ValueError, RtmeterError) as error:
+    except OSError as error:
+        return _refused(entry, None, error)
+    except (ValueError, RtmeterError) as error:
         return Undone(entry, "failed", None, str(error))
+
+
+def _refused(entry: JournalEntry, now: str | None, error: OSError) -> Undone:
+    return Undone(entry, "failed", now, (error.strerror or str(error)).lower())
 
 
 def _undo(entry: JournalEntry, root: Root, limit: float) -> Undone:
@@ -86,7 +92,7 @@ def _undo(entry: JournalEntry, root: Root, limit: float) -> Undone:
     except (ProcessLookupError, FileNotFoundError):
         return Undone(entry, "gone")
     except OSError as error:
-        return Undone(entry, "failed", now, (error.strerror or str(error)).lower())
+        return _refused(entry, now, error)
     now = resource.read(root)
     if now is None and entry.old is not None:
         return Undone(entry, "gone")
