@@ -14,7 +14,7 @@ import pytest
 
 from rtmeter.errors import RtmeterError
 from rtmeter.host import lock as machine_lock
-from rtmeter.host import remote_lock
+from rtmeter.host import remote_lock, state
 from rtmeter.host.remote_shell import Shell
 from rtmeter.host.ssh import PROGRAM, Ssh
 
@@ -34,6 +34,7 @@ def connect(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.Fix
     program.write_text(f"#!/bin/sh\nfor last; do :; done\nexec unshare -m sh -c '{inner}' sh \"$last\"\n")
     program.chmod(0o755)
     monkeypatch.setenv(PROGRAM, str(program))
+    monkeypatch.delenv(state.VARIABLE)
     return folder
 
 
@@ -91,3 +92,22 @@ def test_a_file_of_another_user_is_locked_and_not_written_to(connect: Path) -> N
         assert taken.returncode == 1
     finally:
         there.close()
+
+
+def test_who_runs_there_in_a_state_folder_of_its_own_is_seen(
+    connect: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As the journal, which lies there too."""
+    monkeypatch.setenv(state.VARIABLE, str(tmp_path / "a state" / "of its own"))
+    there = shell()
+    try:
+        with machine_lock.machine_lock("rtmeter run"):
+            with pytest.raises(RtmeterError, match=f"is measured already, by rtmeter run .*{os.getpid()}"):
+                remote_lock.take(there)
+        shutil.rmtree(state.lock_folder())
+        remote_lock.take(there)
+        with pytest.raises(RtmeterError, match="rtmeter on"), machine_lock.machine_lock("rtmeter run"):
+            pass
+    finally:
+        there.close()
+    assert list(connect.iterdir()) == []

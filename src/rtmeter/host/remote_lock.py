@@ -6,12 +6,15 @@ import socket
 from shlex import quote
 
 from rtmeter.host import lock as machine_lock
+from rtmeter.host import state
 from rtmeter.host.remote_shell import Shell
 
 _HELD, _PLANTED = 75, 76
 _TAKE = """
 lock=/tmp/{file}
-case "$(ls -ldL /run/lock 2>/dev/null)" in d???????w*) lock=/run/lock/{file};; esac
+if test -n "${given}"; then lock=${given}/{file}; ( umask 022; mkdir -p -- "${given}" 2>/dev/null )
+else case "$(ls -ldL /run/lock 2>/dev/null)" in d???????w*) lock=/run/lock/{file};; esac
+fi
 test -e "$lock" || test -L "$lock" || ( set -C; umask 0; : >"$lock" ) 2>/dev/null
 set -- $(ls -ld "$lock")
 if test -L "$lock" || ! test -f "$lock" || test "$2" != 1
@@ -24,14 +27,15 @@ else
   fi
 fi
 """
-"""What others may have put in its place is looked at, and nothing is written but to a file of one's own,
+"""Where host.state.lock_folder() has it there. What others may have put in its place is looked at, and nothing is written but to a file of one's own,
 which nobody else can replace in a sticky folder."""
 
 
 def take(shell: Shell) -> None:
     """Holds the lock until the shell ends. Raises RtmeterError, also if somebody else holds it."""
     about = quote(machine_lock.about(f"rtmeter on {socket.gethostname()}"))
-    script = _TAKE.format(file=machine_lock.FILE, about=about, held=_HELD, planted=_PLANTED)
+    names = {"file": machine_lock.FILE, "given": state.VARIABLE}
+    script = _TAKE.format(**names, about=about, held=_HELD, planted=_PLANTED)
     code, said = shell.run(script)
     if code == _HELD:
         message = f"is measured already, by {machine_lock.holder(said)}"
