@@ -11,9 +11,12 @@ from rtmeter import cli
 from rtmeter.conditions.journal import FILE, Journal
 from rtmeter.conditions.resources import File
 from rtmeter.conditions.restore import restore_before_a_run
+from rtmeter.conditions.target import machine_of
 from rtmeter.errors import RtmeterError
 from rtmeter.host import state
+from rtmeter.host.lock import machine_lock
 from rtmeter.host.root import Root
+from rtmeter.model import Cell
 
 
 @pytest.fixture
@@ -86,3 +89,33 @@ def test_where_the_state_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
     monkeypatch.delenv("XDG_STATE_HOME", raising=False)
     assert state.state_folder() == Path("/home/.local/state/rtmeter")
     assert state.lock_folder() in (Path("/run/lock"), Path("/tmp"))
+
+
+CELL = Cell("wakeup-null", "null", None, {}, {})
+
+
+def test_what_an_earlier_cell_left_is_put_back_before_the_next(
+    setting: Path, state_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with machine_of(CELL):  # of which nothing is real: it does not hold the machine
+        assert setting.read_text() == "0\n"
+    with machine_lock("a campaign"):
+        with machine_of(CELL):
+            assert setting.read_text() == "1\n" and not (state_folder / FILE).exists()
+        assert capsys.readouterr().err == f"rtmeter: left by an earlier cell: {setting}: put back to '1'\n"
+        with machine_of(CELL):
+            assert capsys.readouterr().err == ""
+
+
+def test_no_cell_is_measured_under_what_cannot_be_put_back(
+    setting: Path, tmp_path: Path, state_folder: Path
+) -> None:
+    taken = File(str(tmp_path), seen=str(setting))  # written to it is a folder
+    (state_folder / FILE).unlink()
+    Journal(Root()).intend("timer_migration", taken, "1", "0")
+    with (
+        machine_lock("a campaign"),
+        pytest.raises(RtmeterError, match=r"may not be as it was found: .* could not be put back to '1'"),
+        machine_of(CELL),
+    ):
+        pytest.fail("it is measured")

@@ -64,18 +64,25 @@ def held(url: str) -> Iterator[RemoteRoot]:
 @contextmanager
 def machine_of(cell: Cell) -> Iterator[Root]:
     """The machine that the cell runs on: this one, whose lock is held by who runs cells; or its target,
-    locked and as it was before any run that was killed. Raises RtmeterError."""
+    locked. Either is as it was before any run that was killed, and before a cell whose settings could not be
+    undone. Raises RtmeterError."""
     url = cell.hosts.get(TARGET)
     if url is None:
-        yield Root()
+        here = Root()
+        if lock.is_ours():
+            _put_back(here, "rtmeter: left by an earlier cell")
+        yield here
         return
     with held(url) as root:
-        for undone in restore_before_a_run(root):
-            if undone.ending in ("restored", "changed_since"):
-                said = visible(f"rtmeter: {url}: after a run that was killed: {undone}")
-                print(said, file=sys.stderr)
+        _put_back(root, f"rtmeter: {url}: after a run that was killed")
         keep_off(root, measured_cpus(cell))
         yield root
+
+
+def _put_back(root: Root, left: str) -> None:
+    for undone in restore_before_a_run(root):
+        if undone.ending in ("restored", "changed_since"):
+            print(visible(f"{left}: {undone}"), file=sys.stderr)
 
 
 def restore_on(url: str, *, set_aside: bool = False) -> Restored:
