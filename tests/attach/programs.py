@@ -42,9 +42,9 @@ class Program:
     def leave(self, at: int, state: int = SLEEPING) -> None:
         self._add(at, kinds.SWITCH, T, 0, state)
 
-    def fire(self, at: int, due: int, function: str = "hrtimer_wakeup", on: int = 0) -> None:
+    def fire(self, at: int, due: int, function: str = "hrtimer_wakeup", on: int = 0, cpu: int = 0) -> None:
         target = -1 if function == "dl_task_timer" else T
-        self._add(at, kinds.TIMER_FIRED, on, target, name=function, value=due)
+        self._add(at, kinds.TIMER_FIRED, on, target, name=function, value=due, cpu=cpu)
 
     def wake(self, at: int, by: int = 0, cpu: int = 0) -> None:
         self._add(at, kinds.WAKING, by, T, cpu=cpu)

@@ -12,24 +12,23 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rtmeter.attach.telling import BEGINNING, BUDGET, before_lost, rows_of
 from rtmeter.explain.events import (
     ENDED,
     LOST,
     NO_VALUE,
+    NOBODY,
     STATES,
     SWITCH,
     SYS_IN,
     SYS_OUT,
     TIMER_ARMED,
-    TIMER_FIRED,
     WAKING,
     Trace,
 )
 
-SLEEPER, BUDGET = "hrtimer_wakeup", "dl_task_timer"
-"""The functions of timers that wake a sleeping thread, and that give a deadline thread its budget."""
-
-BEGINNING = -(2**62)
+SLEEPER = "hrtimer_wakeup"
+"""The function of timers that wake a sleeping thread."""
 MESSAGE = "message"
 """What wakes a thread that no timer wakes."""
 
@@ -66,6 +65,15 @@ class Sleep:
 
 
 @dataclass(frozen=True, slots=True)
+class _Waking:
+    """``timer``: the expiry and the function of the one that fired there; ``known``: whether one did is."""
+
+    at_ns: int
+    timer: tuple[int, str] | None
+    known: bool
+
+
+@dataclass(frozen=True, slots=True)
 class ThreadSleeps:
     """All sleeps of a thread in order (none of a Reader's); ``events``: how many concern it; ``priorities``
     that it had on a CPU; ``held_ups``: how often the kernel held it up within its work;
@@ -92,29 +100,6 @@ def sleeps_of(trace: Trace, tid: int) -> ThreadSleeps:
     return replace(reader.seen(), sleeps=sleeps)
 
 
-def _rows_of(trace: Trace, tid: int) -> list[int]:
-    """The events that say something of it."""
-    event, its, target = (np.asarray(getattr(trace, name)) for name in ("event", "tid", "target"))
-    own = (its == tid) & np.isin(event, (SWITCH, SYS_IN, SYS_OUT, TIMER_ARMED))
-    of_it = (target == tid) & np.isin(event, (SWITCH, WAKING, TIMER_FIRED))
-    names = [place for place, name in enumerate(trace.names) if name == BUDGET]
-    budget = (event == TIMER_FIRED) & np.isin(np.asarray(trace.name), names)
-    found: list[int] = np.flatnonzero(own | of_it | budget | (event == LOST)).tolist()
-    return found
-
-
-def _before_lost(trace: Trace, complete_ns: int) -> dict[int, int]:
-    """For each row that tells of lost events the time of the last event before it on its CPU, or until when
-    all are known to be there."""
-    found = {}
-    for row in np.flatnonzero(np.asarray(trace.event) == LOST).tolist():
-        before = row - 1
-        while before >= 0 and trace.cpu[before] != trace.cpu[row]:
-            before -= 1
-        found[row] = max(trace.time_ns[before] if before >= 0 else BEGINNING, complete_ns)
-    return found
-
-
 class Reader:
     """Goes through the events in order of time: a trace at once, or parts that follow one another."""
 
@@ -138,13 +123,13 @@ class Reader:
     def see_all(self, part: Trace, until_ns: int | None = None) -> Iterator[Sleep]:
         """The sleeps that have ended by then. ``until_ns``: nothing with an earlier time is still to come."""
         self._trace = part
-        self._before_ns = _before_lost(part, self._complete_ns)
+        self._before_ns = before_lost(part, self._complete_ns)
         event, target = np.asarray(part.event), np.asarray(part.target)
         self._has_calls = self._has_calls or bool((event == SYS_OUT).any())
         self._events += int(((np.asarray(part.tid) == self._tid) | (target == self._tid)).sum())
         came = (event == SWITCH) & (target == self._tid)
         self._priorities.update(np.asarray(part.priority)[came].tolist())
-        for row in _rows_of(part, self._tid):
+        for row in rows_of(part, self._tid):
             self.see(row)
         if until_ns is not None:
             self._complete_ns = until_ns
@@ -169,8 +154,11 @@ class Reader:
         self._restart: tuple[int, int] | None = None
         """When a signal interrupted the call, and how long the thread had run: it is entered again, as if
         nothing had been, unless the program handles the signal."""
-        self._held = False
-        self._woken = False
+        self._held = self._woken = False
+        self._cpu = NOBODY
+        self._early: _Waking | None = None
+        """A waking from another CPU since its last event on its own: if it leaves as ``sleeping`` now, it was
+        on its way already, and woken as soon as it slept."""
 
     def see(self, row: int) -> None:
         if self._ended:  # whoever has the id now is another
@@ -182,6 +170,8 @@ class Reader:
             return
         if self._first_ns is None:
             self._first_ns = self._now
+        if kind == SWITCH or trace.tid[row] == self._tid:
+            self._cpu = trace.cpu[row]
         if kind == SWITCH:
             if trace.tid[row] == self._tid:
                 self._leave(trace.state[row])
@@ -231,6 +221,7 @@ class Reader:
         if self._on_since is None:
             self._on_since = self._now
             self._be_woken()
+        self._early = None
 
     def _be_woken(self) -> None:
         if self._open is not None and not self._woken:
@@ -265,6 +256,10 @@ class Reader:
             self._held = False
             return
         by_timer = fired if fired is not None and fired[0] == cpu and fired[1] != NO_VALUE else None
+        unclear = fired is not None and by_timer is None  # a timer whose expiry is not known
+        waking = _Waking(self._now, by_timer[1:] if by_timer else None, not unclear)
+        if self._on_since is not None and cpu != self._cpu:
+            self._early = waking
         if self._open is None:
             if by_timer and self._in_call and self._on_since is not None and self._armed:
                 self._serve(by_timer[1], by_timer[2])
@@ -273,15 +268,17 @@ class Reader:
                 return
             self._open = Sleep(self._now, 0, 0, None, MESSAGE, self._call, self._ran(), 0)
             self._in_call = self._has_calls  # its beginning was lost
-        if by_timer is not None:
-            self._spent[by_timer[2]] = by_timer[1]
-        due = by_timer[1] if by_timer else None
-        kind = _KINDS.get(by_timer[2], self._call or "timer") if by_timer else MESSAGE
-        unclear = fired is not None and by_timer is None  # a timer whose expiry is not known
-        self._open = replace(
-            self._open, woken_ns=self._now, due_ns=due, kind=kind, known=self._open.known and not unclear
-        )
+        self._open = self._ended_by(waking, self._open)
         self._woken = True
+
+    def _ended_by(self, waking: _Waking, sleep: Sleep) -> Sleep:
+        due_ns, kind = None, MESSAGE
+        if waking.timer is not None:
+            due_ns, function = waking.timer
+            self._spent[function] = due_ns
+            kind = _KINDS.get(function, self._call or "timer")
+        known = sleep.known and waking.known
+        return replace(sleep, woken_ns=waking.at_ns, due_ns=due_ns, kind=kind, known=known)
 
     def _serve(self, due_ns: int, function: str) -> None:
         """It was due when it was armed: the thread does not leave the CPU."""
@@ -318,6 +315,8 @@ class Reader:
             self._ended = True
             self._open = None
             return
+        early = self._early if state == _SLEEPING else None
+        self._early = replace(early, at_ns=self._now) if early is not None else None
         yields = self._call == "sched_yield" and self._budget is not None
         if state == _SLEEPING or (yields and STATES[state] == "runnable"):
             self._left += 1
@@ -345,13 +344,16 @@ class Reader:
             self._lose(self._on_since)
         self._on_since, self._held = self._now, False
         self._be_woken()
+        self._early = None
         if self._open is not None and not self._in_call and self._restart is None:
             self._close(self._now, self._ran())
 
     def _untold(self, sleep: Sleep) -> Sleep:
-        """Its waking is not told: the one timer that it had armed itself and that came due meanwhile, or was
-        due when the sleep armed it, ended it; else what did is not known. The kernel's own budgets of others
-        are armed on its time too."""
+        """No waking is told since it left: one on the way then ended it; else the one timer that it had armed
+        itself and that came due meanwhile, or was due when the sleep armed it; else what did is not known.
+        The kernel's own budgets of others are armed on its time too."""
+        if self._early is not None:
+            return self._ended_by(self._early, sleep)
         due = [
             (due, of)
             for of, due in self._due.items()
