@@ -48,6 +48,13 @@ def covered(
     return found.upper >= ratio, found.lower <= ratio, row.outcome == "fail"
 
 
+@pytest.mark.parametrize("confidence", [0.5, 0.55, 0.6, 0.63, 0.7, 0.95])
+@pytest.mark.parametrize("misses", [(10, 0), (6, 4), (1, 0, 0), (300, 1, 40, 0, 0), (20_000, 20_000)])
+def test_no_bound_is_on_the_other_side_of_what_was_seen(misses: Sequence[int], confidence: float) -> None:
+    found = joint([RunMisses(N, missed, 1.5) for missed in misses], confidence)
+    assert found.lower <= sum(misses) / (N * len(misses)) <= found.upper
+
+
 @pytest.mark.parametrize("runs", [2, 3, 5, 10])
 @pytest.mark.parametrize("spread", [0.0, 0.5, 1.0])
 @pytest.mark.parametrize(("clusters", "size"), [(20.0, 1.0), (20.0, 3.0), (2.0, 1.0)])

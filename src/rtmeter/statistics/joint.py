@@ -165,7 +165,8 @@ def _bounds(
 
     The lower one is that of a shape of 1 at least, that of runs of one length of which a single one missed.
     Misses in a run that is far shorter than others spread more, and by such a spread no miss at all is
-    likeliest: of those that came it would say that the ratio is higher than what was seen."""
+    likeliest: of those that came it would say that the ratio is higher than what was seen, which at a
+    confidence little above a half it would of runs of one length too: it is no higher."""
     lower, upper = miss_ratio_bounds(misses, n, confidence, within)
     if not spread:
         return lower, upper
@@ -174,7 +175,7 @@ def _bounds(
     least = float(gammaincinv(missed, risk)) if misses else 0.0
     fewest = _mean(max(1.0, shape), missed, confidence)
     lower = lower * fewest / least if least else 0.0  # below what a float can say
-    return min(lower, 1.0), min(upper, 1.0)
+    return min(lower, misses / n), min(upper, 1.0)
 
 
 def _mean(shape: float, more_than: float, chance: float) -> float:
