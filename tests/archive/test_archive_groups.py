@@ -148,6 +148,25 @@ def test_what_a_histogram_does_not_tell_to_be_missed_fails_no_group_and_holds_no
     assert capsys.readouterr().out.split() == ['"misses","refused"', row]
 
 
+def test_a_histograms_misses_are_of_as_many_releases_as_its_verdict_has(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Twenty of 1,000 values are 90 ms late: 1,800 releases were passed over, which are in no bin."""
+    file, results, place = tmp_path / "a.json", str(tmp_path / "results"), str(tmp_path / "archive")
+    thread = {"histogram": {"5": 980, "90000": 20}, "cycles": 1_000, "min": 5, "max": 90_000, "avg": 5.0}
+    file.write_text(json.dumps(cyclictest(thread={"0": thread})))
+    asked = ["--deadline", "5ms", "--period", "1ms", "--miss-ratio", "50%"]
+    assert cli.invoke(["import", str(file), "--out", results, *asked]) == 2
+    assert cli.invoke(["archive", "add", results, "--to", place]) == 0
+    capsys.readouterr()
+    assert cli.invoke(["archive", "sql", "SELECT n, misses, skipped FROM cells", place, "--csv"]) == 0
+    assert capsys.readouterr().out.split() == ['"n","misses","skipped"', "2800,1820,1800"]
+    cli.invoke(["archive", "merge", place, "--json"])
+    (group,) = json.loads(capsys.readouterr().out)["groups"]
+    assert group["verdict"]["reason"].startswith("1,820 of 2,800 releases of 1 rig missed")
+    assert cli.invoke(["archive", "check", place]) == 0
+
+
 @pytest.mark.full_only("Spark, which takes half a minute to start")
 @pytest.mark.skipif(not SPARK, reason="needs PySpark and Java")
 def test_spark_finds_the_same_to_the_last_count(archive: Archive) -> None:

@@ -182,7 +182,7 @@ def _judged(record: CellRecord) -> dict[str, Any]:
         values = statistics.model_dump()
         row |= {name: None if values[name] == "lost" else values[name] for name in _QUANTILES}
         row["max_at_k"] = None if values["max_ns"] == "lost" else statistics.max_at_k
-        row["n"] = statistics.n
+        row["n"] = row.get("n") or statistics.n  # a verdict's has releases that are in no histogram
     return row
 
 
