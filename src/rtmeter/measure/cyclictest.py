@@ -23,7 +23,7 @@ from rtmeter.measure.source import Ran
 from rtmeter.measure.source.record import Logs, record_cell
 from rtmeter.model import TARGET, Cell, Outcome
 from rtmeter.results import store
-from rtmeter.results.record import CellRecord, Failure
+from rtmeter.results.record import CellRecord, Failure, RigOfCell
 from rtmeter.values import format_duration
 
 _LOOK_EVERY_S = 0.25
@@ -142,7 +142,9 @@ def record(cell: Cell, outcome: Outcome, folder: Path, ran: Ran) -> CellRecord:
         id=cell.id,
         status=outcome.status,
         axes=cell.axes,
+        factors=cell.factors,
         hosts=cell.hosts,
+        rig=RigOfCell.of(cell.rig),
         published=cell.published,
         effective=effective,
         conditions=ran.conditions,

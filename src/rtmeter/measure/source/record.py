@@ -17,7 +17,7 @@ from rtmeter.measure.probe.clocks import Clocks, compare
 from rtmeter.measure.source import Ran
 from rtmeter.model import Cell, Doubt, Outcome
 from rtmeter.results import store
-from rtmeter.results.record import CellRecord, Failure, Summary, WasBeside
+from rtmeter.results.record import CellRecord, Failure, RigOfCell, Summary, WasBeside
 from rtmeter.samples import LogReader, Recovery, write_parquet
 from rtmeter.samples.meta import LogMeta
 from rtmeter.statistics.quantities import judged_quantity
@@ -104,7 +104,7 @@ def recorded(cell: Cell, outcome: Outcome, found: Gathered, folder: Path, ran: R
             "config": cell.config,
             "server_config": server.cell_config if server else None,
             "hosts": cell.hosts,
-            "rig": {"name": cell.rig.name, "labels": cell.rig.labels} if cell.rig else None,
+            "rig": RigOfCell.of(cell.rig),
             "machine": _known(meta.machine, ran.machine_id),
             "server_machine": _known(server.machine, ran.server_machine_id) if server else None,
             "requirement": cell.requirement,

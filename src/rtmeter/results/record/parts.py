@@ -7,6 +7,7 @@ from typing import Any, Literal, Self
 from pydantic import BaseModel, ConfigDict
 
 from rtmeter.errors import RtmeterError
+from rtmeter.model import Rig
 from rtmeter.results.record.maps import Facts, ThreadFacts
 
 
@@ -94,6 +95,11 @@ class RigOfCell(RecordPart):
 
     name: str
     labels: dict[str, str]
+
+    @classmethod
+    def of(cls, rig: Rig | None) -> Self | None:
+        """As it is stored; None on a machine alone."""
+        return None if rig is None else cls(name=rig.name, labels=rig.labels)
 
 
 class RigOfRun(RecordPart):
