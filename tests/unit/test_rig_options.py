@@ -35,3 +35,33 @@ def test_what_a_rig_cannot_set_is_an_error_of_the_rigs_file(
         read_campaign(campaign, rigs=read_rigs(rigs))
     assert caught.value.field == field
     assert "c.yaml" not in str(caught.value)
+
+
+@pytest.mark.parametrize("given", ["samples: 100", "duration: 50ms"])
+@pytest.mark.parametrize("place", ["block", "defaults", "variant"])
+@pytest.mark.parametrize("said", ["samples: 10000", "duration: 10s", "duration: [10s, 20s]"])
+def test_how_long_a_rig_measures_takes_the_place_of_what_the_campaign_says_in_either_way(
+    tmp_path: Path, given: str, place: str, said: str
+) -> None:
+    rigs = file_of(tmp_path, {"a": f"set: {{{given}}}", "b": "patience: 1s"})
+    by_place = {
+        "block": f"cells: [{{measurement: wakeup, adapter: posix, {said}}}]",
+        "defaults": f"defaults: {{{said}}}\ncells: [{{measurement: wakeup, adapter: posix}}]",
+        "variant": f"cells: [{{measurement: wakeup, adapter: posix, variants: {{v: {{{said}}}}}}}]",
+    }
+    campaign = tmp_path / "c.yaml"
+    campaign.write_text(f"name: c\n{by_place[place]}\n")
+    cells = read_campaign(campaign, rigs=read_rigs(rigs)).cells
+    samples = [cell.config["samples"] for cell in cells if cell.rig is not None and cell.rig.name == "a"]
+    assert samples == [100 if "samples" in given else 50]
+    others = [cell.config["samples"] for cell in cells if cell.rig is not None and cell.rig.name == "b"]
+    assert others == ([10_000, 20_000] if "[" in said else [10_000])
+
+
+def test_a_variant_says_how_long_in_the_place_of_its_block(tmp_path: Path) -> None:
+    campaign = tmp_path / "c.yaml"
+    variants = "variants: {short: {samples: 100}, long: {}}"
+    campaign.write_text(
+        f"name: c\ncells: [{{measurement: wakeup, adapter: posix, duration: 10s, {variants}}}]\n"
+    )
+    assert [cell.config["samples"] for cell in read_campaign(campaign).cells] == [100, 10_000]

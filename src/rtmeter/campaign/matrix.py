@@ -21,6 +21,7 @@ REQUIREMENT = ("deadline", "miss_ratio", "confidence", "criticality", "horizon")
 """The options that `requirement` in a campaign groups."""
 
 _LABELS = ("id", "block", "variant", "repeat", "rig")  # names that `only` knows besides the options
+_LENGTH = {"samples", "duration"}  # either says how long to measure
 _LEADING = ("measurement", "adapter", "mode")  # these decide which other defaults apply
 
 
@@ -69,12 +70,13 @@ def flat(mapping: Mapping[str, Any]) -> dict[str, Any]:
 
 def overriding(given: Mapping[str, Any], changes: Mapping[str, Any]) -> dict[str, Any]:
     """Flat options, changed; a mapping given whole (``load: cpu80``) takes the place of its keys, and
-    the other way round."""
+    the other way round, and samples that of a duration."""
     whole = {name.partition(".")[0] for name in changes}
+    gone = {*changes, *_LENGTH} if _LENGTH & changes.keys() else {*changes}
     kept = {
         name: value
         for name, value in given.items()
-        if name not in changes and name.partition(".")[0] not in changes and name not in whole
+        if name not in gone and name.partition(".")[0] not in gone and name not in whole
     }
     return kept | dict(changes)
 
@@ -163,8 +165,8 @@ def _product(given: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], dict[st
 
 def _where_they_apply(defaults: Mapping[str, Any], chosen: Mapping[str, Any]) -> dict[str, Any]:
     meaningless = {"period", "overrun"} if chosen.get("mode") == "one_shot" else {"timeout"}
-    if "samples" in chosen or "duration" in chosen:
-        meaningless |= {"samples", "duration"}
+    if _LENGTH & chosen.keys():
+        meaningless |= _LENGTH
     if chosen.get("adapter") != "null":
         meaningless.add("script")
     if {**defaults, **chosen}.get("deadline") is None:
