@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
-from rtmeter.judge.verdict import Misses, judge_misses
+from rtmeter.judge.verdict import Misses, judge_misses, judge_run
 from rtmeter.measure import largest
 from rtmeter.measure.largest import SearchAsked
+from rtmeter.measure.probe.supervise import Stop
 from rtmeter.model import Requirement
+from rtmeter.statistics.judged import JudgedRun
 
 REQUIRED = Requirement(1_000_000, 0.01, horizon=10)
 
@@ -36,6 +40,28 @@ def test_runs_are_lost_where_not_even_the_horizon_of_all_of_them_has_room(
     late: tuple[int, ...], planned: int, lost: bool
 ) -> None:
     assert largest._lost_already(runs(*late), planned) == lost
+
+
+def test_further_runs_have_room_for_further_misses(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Each misses half of what is allowed: seven miss more than three may, and nine are enough to tell."""
+    required = Requirement(1_000_000, 1e-3, horizon=1)
+    values = np.random.default_rng(1).integers(1_000, 2_000, 10_000)
+    values[1_000::2_000] = 2_000_000
+    one = judge_run(JudgedRun("latency", values, None, None, 1_000_000, skips_miss=True), required, False)
+    record = SimpleNamespace(verdict=one, status="complete", error=None, valid=True, effective={})
+    asked: Any = SimpleNamespace(
+        name="search",
+        planned=lambda _: SimpleNamespace(outcome="can pass", releases=30_000),
+        cells=lambda _, count: [SimpleNamespace(id=f"cell-r{run}") for run in range(1, count + 1)],
+        repeat=3,
+        most_repeats=30,
+    )
+    monkeypatch.setattr(largest, "_note", lambda *_: None)
+    monkeypatch.setattr(largest, "Run", lambda *_: SimpleNamespace(measure=lambda *_: [""]))
+    read = {"read_cell": lambda folder: SimpleNamespace(**vars(record), id=folder.name)}
+    monkeypatch.setattr(largest, "store", SimpleNamespace(**read))
+    tried = largest._try(asked, 1, tmp_path, Stop(), lambda _: None)  # type: ignore[arg-type,return-value]
+    assert tried is not None and (tried.outcome, len(tried.cells)) == ("pass", 9)
 
 
 @pytest.mark.parametrize(

@@ -163,7 +163,7 @@ def _try(
         if last.error is not None or last.verdict is None or not last.valid:
             reason = str(last.error.as_error) if last.error else "its data are invalid"
             return Tried(value, ids, "error", reason)
-        if len(records) < runs and not _lost_already(records, planned.releases):
+        if len(records) < runs and not _lost_already(records, runs * planned.releases // asked.repeat):
             continue
         verdict = judge_condition(records, [r.verdict for r in records if r.verdict is not None])
         runs = _runs_that_tell(verdict, records, asked) if len(records) == runs else len(records)
