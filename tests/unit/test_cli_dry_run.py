@@ -10,7 +10,11 @@ from typing import Any
 import pytest
 
 from rtmeter import cli
+from rtmeter.campaign.file import read_campaign
 from rtmeter.cli import exit_codes
+from rtmeter.measure.run import Run
+from rtmeter.results import store
+from stored import record
 
 CAMPAIGN = """
 name: small
@@ -159,3 +163,27 @@ def test_resumed_only_what_is_left(capsys: pytest.CaptureFixture[str]) -> None:
     done = ["--only", "block==second"]
     assert cli.invoke(["run", "small.yaml", "--resume", "--dry-run", *done]) == exit_codes.PASS
     assert "small: 0 cells, " in capsys.readouterr().out, "nothing is left"
+
+
+def test_what_is_left_of_repeats_is_no_shorter_than_all_of_them(capsys: pytest.CaptureFixture[str]) -> None:
+    """Three runs of 2,000 can pass together, and the last one of them alone could not."""
+    Path("small.yaml").write_text(
+        "name: small\nrepeat: 3\ndefaults: {measurement: wakeup, adapter: fake, warm_up: 0, deadline: 1ms}\n"
+        "cells:\n- {name: enough, samples: 2000, miss_ratio: 1e-3}\n"
+        "- {name: short, samples: 2000, miss_ratio: 1e-4}\n- {name: done, samples: 7, miss_ratio: 1e-4}\n"
+    )
+
+    def too_short(*more: str) -> Any:
+        cli.invoke(["run", "small.yaml", "--dry-run", "--json", *more])
+        return json.loads(capsys.readouterr().out)["too_short"]
+
+    assert too_short() == ["short", "done"]
+    assert too_short("--only", "repeat==3") == ["enough", "short", "done"]
+    campaign = read_campaign(Path("small.yaml"))
+    run = Run.start(Path("results"), campaign, 1.0)
+    for cell in campaign.cells:
+        if cell.axes["repeat"] < 3 or "done" in cell.id:
+            axes, config = dict(cell.axes), dict(cell.config)
+            with store.NewCell(run.folder / cell.id) as new:
+                new.finish(record(cell.id, axes=axes, config=config, status="complete"))
+    assert too_short("--resume") == ["short"]

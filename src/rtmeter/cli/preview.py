@@ -14,7 +14,7 @@ from rtmeter.cli.output import console
 from rtmeter.errors import RtmeterError
 from rtmeter.measure.can_run import lacking
 from rtmeter.measure.probe.probes import NotBuiltError
-from rtmeter.model import LOCAL, Cell
+from rtmeter.model import LOCAL, Campaign, Cell
 from rtmeter.results.condition_words import which_cells
 from rtmeter.statistics.words import about, in_one_unit
 from rtmeter.values import without_repeat
@@ -22,8 +22,9 @@ from rtmeter.values import without_repeat
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """``lacks``: what keeps each cell from being measured here; ``too_short``: those that could not pass
-    whatever they measure, if releases miss independently."""
+    """``cells``: those that would be measured; ``lacks``: what keeps each from it here; ``too_short``: those
+    that could not pass, all of their repeats together, whatever they measure, if releases miss
+    independently."""
 
     campaign: str
     cells: Sequence[Cell]
@@ -31,10 +32,12 @@ class Preview:
     too_short: Sequence[str]
 
     @classmethod
-    def of(cls, campaign: str, cells: Sequence[Cell]) -> Self:
-        """Looks at the machine as it is now, and changes nothing."""
-        never = [one.id for one in plan_cells(cells, lambda _: Assumed()) if one.outcome == "never"]
-        return cls(campaign, cells, [lacking(cell) for cell in cells], never)
+    def of(cls, planned: Campaign, cells: Sequence[Cell]) -> Self:
+        """Of the cells of a campaign that are left. Looks at the machine as it is now; changes nothing."""
+        left = {without_repeat(cell.id, cell.axes) for cell in cells}
+        plans = plan_cells(planned.cells, lambda _: Assumed())
+        never = [one.id for one in plans if one.outcome == "never" and one.id in left]
+        return cls(planned.name, cells, [lacking(cell) for cell in cells], never)
 
     @property
     def planned_ns(self) -> int:

@@ -87,7 +87,7 @@ def command(
 
         cells = Run.last(out, planned, scale).remaining() if resume else planned.cells
         announce(planned)
-        preview = Preview.of(planned.name, cells)
+        preview = Preview.of(planned, cells)
         print_json(preview.to_json()) if as_json else show_preview(preview)
         return preview.exit_code
     return measure_campaign(planned, out, scale, resume=resume, metrics=metrics, wait=wait, as_json=as_json)
