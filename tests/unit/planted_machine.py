@@ -21,7 +21,7 @@ TUNED = {
     "/etc/os-release": 'ID=raspbian\nID_LIKE="debian"',
     "/proc/cmdline": "root=/dev/sda1 isolcpus=1 nohz=off",
     "/proc/cpuinfo": "processor : 0\nflags : fpu tsc",
-    "/proc/interrupts": "  CPU0 CPU1\n 9: 12 3 IO-APIC 9-fasteoi acpi\n36: 5 7 PCI-MSIX 0-edge eth0\nLOC: 1 1"
+    "/proc/interrupts": "  CPU0 CPU1\n 9: 12 3 IO-APIC 9-edge  acpi\n36: 5 7 PCI-MSI 0-edge  eth0\nLOC: 1 1"
     "\nERR: 0",
     "/proc/irq/36/effective_affinity_list": "0",
     "/proc/irq/36/smp_affinity_list": "0-1",

@@ -105,6 +105,14 @@ PLANTED: list[tuple[str, str, str, dict[str, str | None], Intent]] = [
     ("cpu_outside_cpuset", "unknown", "bound to CPU 0, and no cpuset is seen",
      {"/proc/self/status": "CapEff:\t0\nCpus_allowed_list:\t0"}, CYCLIC),
     ("irq_on_cpu", "medium", "36 eth0 (7 times)", {"/proc/irq/36/effective_affinity_list": "1"}, CYCLIC),
+    ("irq_on_cpu", "medium",
+     "27 ahci[0000:00:17.0] (3,000 times), 16 i801_smbus, ehci_hcd:usb1 (20 times), 28 PCIe PME (2 times)",
+     {"/proc/interrupts": """           CPU0       CPU1
+ 16:         10         20  IR-IO-APIC   16-fasteoi   i801_smbus, ehci_hcd:usb1
+ 27:         10       3000  IR-PCI-MSI-0000:00:17.0    0-edge      ahci[0000:00:17.0]
+ 28:          1          2  GICv3  40 Level     PCIe PME
+LOC:          1          1   Local timer interrupts
+""", **{f"/proc/irq/{irq}/smp_affinity_list": "1" for irq in (16, 27, 28)}}, CYCLIC),
     ("irq_on_cpu", "medium", "9 acpi (3 times)", {"/proc/irq/9/smp_affinity_list": "0-1"}, CYCLIC),
     ("irqbalance", "medium", "irqbalance runs (700)", task(700, "irqbalance"), CYCLIC),
     ("workqueues_on_cpu", "medium", "mask 3 holds CPU 1",

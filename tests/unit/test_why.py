@@ -23,7 +23,7 @@ FINDINGS = [
     finding("task_at_or_above", name="can_driver", tid=77, scheduling="fifo:90"),
     finding("preemption_model"),
     finding("kernel_not_preempt_rt", "fatal"),
-    finding("irq_on_cpu", "medium", "24 eth0 (3 times), 25 nvme0 (1 times)"),
+    finding("irq_on_cpu", "medium", "24 eth0 (3 times)", irq=24, name="eth0"),
     finding("virtual_machine", "info"),
     finding("steal"),
 ]
@@ -78,6 +78,28 @@ def test_what_is_advised_where_time_was_used_up_is_by_the_policy_of_who_had_it(
     key = Key(category, "logger", "below") if category == "displaced" else Key(category)
     found = finding_for(key, findings, throttled=throttled)
     assert (found["id"] if found else None) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "listed", "who", "expected"),
+    [
+        ("task_at_or_above", "motor ctl", "motor ctl", True),
+        ("task_at_or_above", "motor ctl", "motor", False),
+        ("task_at_or_above", "motor", "[motor]", True),
+        ("task_at_or_above", "motor [left]", "motor [left]", True),
+        ("task_at_or_above", "motor [left", "motor [left]", False),
+        ("irq_on_cpu", "ahci[0000:00:17.0]", "ahci[0000:00:17.0]", True),
+        ("irq_on_cpu", "i801_smbus, ehci_hcd:usb1", "i801_smbus", True),
+        ("irq_on_cpu", "i801_smbus, ehci_hcd:usb1", "ehci_hcd:usb1", True),
+        ("irq_on_cpu", "PCIe PME", "PCIe PME", True),
+        ("irq_on_cpu", "PCIe PME", "PME", False),
+    ],
+)
+def test_a_finding_is_of_whom_it_lists_by_the_whole_name(
+    name: str, listed: str, who: str, expected: bool
+) -> None:
+    key = Key("interrupt", who) if name == "irq_on_cpu" else Key("displaced", who, "above")
+    assert (finding_for(key, [finding(name, name=listed)]) is not None) is expected
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from rtmeter.errors import RtmeterError
 from rtmeter.explain.causes import Explained, Ranked, chosen, times_by_key
 from rtmeter.explain.passed_over import Throttled
 from rtmeter.explain.segments import Key, Segment
+from rtmeter.explain.threads import is_kernels
 from rtmeter.explain.timeline import Doing, doings
 from rtmeter.explain.words import words_of_cause
 from rtmeter.judge.explained import CellExplanation, explained
@@ -41,6 +42,9 @@ _BESIDE = 0.15
 _URGENT = ("task_at_or_above", "kernel_thread_at_or_above", "middleware_thread_at_or_above", "normal_policy")
 _NAMES_WHO = {*_URGENT[:3], "irq_on_cpu"}
 """Findings that list whom they are of."""
+
+_SHARED = ", "
+"""Between the devices of a shared interrupt, as /proc/interrupts has them."""
 
 _POINTS_AT: dict[tuple[str, str | None], tuple[str, ...]] = {
     ("displaced", "above"): _URGENT,
@@ -216,8 +220,9 @@ def mends(cause: Ranked, record: CellRecord) -> str:
 
 def _names(finding: Mapping[str, Any], who: str | None) -> bool:
     """Whether the finding is of that thread or interrupt."""
-    said = (str(finding.get("value")), *(str(value) for item in finding["items"] for value in item.values()))
-    return any((who or "").strip("[]") in text.split() for text in said)
+    name = who[1:-1] if who and is_kernels(who) else who
+    names = [str(item.get("name")) for item in finding["items"]]
+    return any(name in (one, *one.split(_SHARED)) for one in names)
 
 
 def _state_of(folder: Path) -> list[int] | None:

@@ -94,16 +94,16 @@ def _interrupts(machine: Machine, cpus: frozenset[int]) -> Iterator[Finding]:
 
 def _rows(table: str, cpus: frozenset[int]) -> Iterator[tuple[int, int, str]]:
     """(number, how often on those CPUs, device) of each interrupt that has a handler, but for those that each
-    CPU has of its own."""
+    CPU has of its own. Of a shared one all: two spaces are before the devices, never within."""
     heading, *rows = table.splitlines()
     columns = [int(cpu) for cpu in re.findall(r"CPU(\d+)", heading)]
     for row in rows:
         number, _, rest = row.partition(":")
-        words = rest.split()
+        words, devices = rest.split(), re.split(r"\s{2,}", rest.rstrip())[-1]
         chip = " ".join(words[len(columns) :])
         if number.strip().isdigit() and len(words) > len(columns) and not _OF_EACH_CPU.match(chip):
             counts = zip(columns, words, strict=False)
-            yield int(number), sum(int(count) for cpu, count in counts if cpu in cpus), words[-1]
+            yield int(number), sum(int(count) for cpu, count in counts if cpu in cpus), devices
 
 
 def _workqueues(machine: Machine, cpus: frozenset[int]) -> Iterator[Finding]:
