@@ -7,10 +7,11 @@ from typing import Any, cast
 
 import pytest
 
+from rtmeter.explain.causes import Ranked
 from rtmeter.explain.passed_over import Throttled
 from rtmeter.explain.segments import Key
 from rtmeter.judge.verdict import Misses, judge_misses
-from rtmeter.judge.why import finding_for, stampless, stampless_words
+from rtmeter.judge.why import finding_for, mends, stampless, stampless_words
 from rtmeter.model import Requirement
 from rtmeter.results.record import CellRecord
 
@@ -78,6 +79,29 @@ def test_what_is_advised_where_time_was_used_up_is_by_the_policy_of_who_had_it(
     key = Key(category, "logger", "below") if category == "displaced" else Key(category)
     found = finding_for(key, findings, throttled=throttled)
     assert (found["id"] if found else None) == expected
+
+
+IDLE = ("deep_idle_states", "cpu_quota", "virtual_machine")
+
+
+@pytest.mark.parametrize(
+    ("category", "found", "releases", "lateness_ns", "expected"),
+    [
+        ("armed_later", ("normal_policy",), 3, 300_002, "normal_policy"),
+        ("armed_later", ("normal_policy",), 3, 300_003, None),
+        ("dispatch", IDLE, 2, 1_999_999, "deep_idle_states"),
+        ("dispatch", IDLE, 2, 2_000_000, "cpu_quota"),
+        ("dispatch", IDLE[::2], 2, 2_000_000, "virtual_machine"),
+        ("dispatch", IDLE[:1], 2, 2_000_000, None),
+    ],
+)
+def test_what_a_cause_cannot_take_so_long_for_is_not_advised(
+    category: str, found: tuple[str, ...], releases: int, lateness_ns: int, expected: str | None
+) -> None:
+    """More than the slack of a normal thread's timers, or than any idle state takes to leave."""
+    record = cast(CellRecord, SimpleNamespace(findings=[finding(one) for one in found]))
+    said = mends(Ranked(Key(category), releases, lateness_ns), record)
+    assert (f"see {expected}: mend it" in said) if expected else said == ""
 
 
 @pytest.mark.parametrize(

@@ -66,6 +66,16 @@ _POINTS_AT_THROTTLED: dict[tuple[str, Throttled], tuple[str, ...]] = {
 }
 """The same of a thread that was throttled. The runtime of a deadline thread is its own affair."""
 
+_SLACK_NS = 100_000
+"""A normal thread's timers have 50 us of slack: who is later set its timer so."""
+
+_NO_IDLE_EXIT_NS = 1_000_000
+"""No CPU takes so long to leave its idle state."""
+
+_POINTS_AT_LONG_IDLE = ("cpu_quota", "virtual_machine")
+"""Of a thread that waits so long for an idle CPU: others of its group may have used up the quota before it
+was woken."""
+
 _SHARE = "normal tasks share the CPU, whatever their nice values"
 """Why a less urgent one runs although the kernel could be pre-empted."""
 
@@ -163,20 +173,32 @@ def _shown(trace: StoredTrace, tid: int, each: Explained) -> Shown:
 
 
 def finding_for(
-    key: Key, findings: Iterable[Mapping[str, Any]], *, throttled: Throttled | None = None
+    key: Key,
+    findings: Iterable[Mapping[str, Any]],
+    *,
+    throttled: Throttled | None = None,
+    lateness_ns: int = 0,
 ) -> Mapping[str, Any] | None:
     """The finding of a check of the machine that explains a cause; None if it found nothing of the kind, or
-    found others of the kind, or it is another thread's. ``throttled``: as Segment has it."""
+    found others of the kind, or it is another thread's. ``throttled``: as Segment has it;
+    ``lateness_ns``: of a release that it is the cause of."""
     if key.of_another is not None:
         return None
     found = {finding["id"]: finding for finding in findings if finding["grade"] not in _SAY_NOTHING}
-    points_at = _POINTS_AT.get((key.category, key.relation), ())
-    if throttled is not None:
-        points_at = _POINTS_AT_THROTTLED.get((key.category, throttled), ())
-    for one in points_at:
+    for one in _points_at(key, throttled, lateness_ns):
         if one in found and (one not in _NAMES_WHO or _names(found[one], key.who)):
             return found[one]
     return None
+
+
+def _points_at(key: Key, throttled: Throttled | None, lateness_ns: int) -> tuple[str, ...]:
+    if throttled is not None:
+        return _POINTS_AT_THROTTLED.get((key.category, throttled), ())
+    if key.category == "armed_later" and lateness_ns > _SLACK_NS:
+        return ()
+    if key.category == "dispatch" and lateness_ns >= _NO_IDLE_EXIT_NS:
+        return _POINTS_AT_LONG_IDLE
+    return _POINTS_AT.get((key.category, key.relation), ())
 
 
 def why_words(cell: StoredCell) -> str | None:
@@ -210,7 +232,8 @@ def stampless_words(record: CellRecord, late: int) -> str:
 def mends(cause: Ranked, record: CellRecord) -> str:
     """The finding of the machine's check that explains the cause, and the command that mends it."""
     findings = [dict(one) for one in record.findings or ()]
-    finding = finding_for(cause.key, findings, throttled=cause.throttled)
+    each_ns = cause.lateness_ns // max(cause.releases, 1)
+    finding = finding_for(cause.key, findings, throttled=cause.throttled, lateness_ns=each_ns)
     if finding is None:
         return ""
     fix = f": {finding['fix']}" if finding.get("fix") else ""
