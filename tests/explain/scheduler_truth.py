@@ -25,7 +25,7 @@ class Truth:
     run: Scheduler
 
     def at(self, tid: int, time_ns: int) -> Thread | None:
-        """Who has the id at a time, or has it next."""
+        """Who has the id up to a time, or has it next."""
         return next((t for t in self.run.threads if t.tid == tid and not _over(t, time_ns)), None)
 
     def segments(self, thread: Thread | None, from_ns: int, until_ns: int) -> list[tuple[int, int, Key]]:
@@ -129,7 +129,7 @@ class Truth:
 
 
 def _over(thread: Thread, time_ns: int) -> bool:
-    return thread.ended_ns is not None and thread.ended_ns <= time_ns
+    return thread.ended_ns is not None and thread.ended_ns < time_ns
 
 
 def _last(log: list[tuple[int, object]], time_ns: int) -> object:

@@ -120,3 +120,40 @@ def test_what_is_done_is_told_of_the_cpus_that_the_thread_ran_on_or_was_woken_fr
     ]
     monkeypatch.setattr(timeline, "MOST", 2)
     assert [one.cpu for one in doings(Trace(rows), T, 1000, 2000)] == [0, 0, 1]
+
+
+def test_a_thread_that_ends_at_the_stamp_was_there_before(tmp_path: Path) -> None:
+    events = f"0 0 switch 0 {T} runnable 19 loop\n2000 0 switch {T} 0 ended 120 swapper/0\n"
+    events += f"3000 0 switch 0 {T} runnable 19 another\n"
+    found = explained(tmp_path, events, (0, 1000, 2000, 1)).releases[0].segments
+    assert found == (Segment(1000, 2000, Key("own")),)
+
+
+def test_times_on_both_sides_of_zero_sum_to_the_lateness(tmp_path: Path) -> None:
+    events = f"""
+-100 0 switch 0 {T} runnable 19 loop
+0 0 switch {T} 30 runnable 10 other
+30 0 switch 30 {T} sleeping 19 loop
+"""
+    found = explained(tmp_path, events, (0, -50, 40, 1)).releases[0].segments
+    assert found == (
+        Segment(-50, 0, Key("own")),
+        Segment(0, 30, Key("displaced", "other", "above")),
+        Segment(30, 40, Key("own")),
+    )
+
+
+@pytest.mark.parametrize(("name", "priority"), [("-", "-"), ("-", "19"), ("loop", "-")])
+def test_what_a_waking_does_not_tell_holds_as_it_was_told_before(
+    tmp_path: Path, name: str, priority: str
+) -> None:
+    """Also of who is on the CPU, woken there."""
+    events = f"""
+0 0 switch 0 {T} runnable 19 loop
+500 0 switch {T} 30 sleeping 10 other
+1000 1 waking 7 {T} - {priority} {name}
+1100 1 waking 7 30 - {"-" if priority == "-" else 10} {"-" if name == "-" else "other"}
+1500 0 switch 30 {T} sleeping 19 loop
+"""
+    found = explained(tmp_path, events, (0, 1000, 1500, 1)).releases[0].segments
+    assert found == (Segment(1000, 1500, Key("displaced", "other", "above")),)

@@ -99,7 +99,7 @@ def split(known: KnownTrace, releases: Iterable[Release], tid: int, *, paths: bo
     explainer = Explainer(known, paths=paths)
     found = []
     for release in releases:
-        thread = known.thread_at(tid, release.stamp_ns)
+        thread = known.thread_until(tid, release.stamp_ns)
         span = release.release_ns, release.stamp_ns
         found.append(Split(tuple(explainer.segments(thread, *span)), known.faults(thread, *span)))
     return found

@@ -83,7 +83,8 @@ class Explainer:
         for state in states[place:]:
             if state.start_ns >= end_ns:
                 return
-            start, end = max(start_ns, state.start_ns), min(end_ns, state.end_ns or end_ns)
+            start = max(start_ns, state.start_ns)
+            end = end_ns if state.end_ns is None else min(end_ns, state.end_ns)
             if start >= end:
                 continue
             named = bool(path) and self._paths

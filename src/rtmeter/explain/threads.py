@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -86,7 +86,11 @@ class KnownTrace:
         moves = np.concatenate([switches, switches, wakings])
         self.moves = _Rows(moves, np.concatenate([threads[switches], targets[switches], targets[wakings]]))
         telling = np.concatenate([switches, wakings])
-        self.named, self.wakings = _Rows(telling, targets[telling]), _Rows(wakings, targets[wakings])
+        told = np.array([name != "" for name in trace.names], bool)[np.asarray(trace.name)[telling]]
+        self._names = _Rows(telling[told], targets[telling[told]])
+        told = np.asarray(trace.priority)[telling] != NO_PRIORITY
+        self._priorities = _Rows(telling[told], targets[telling[told]])
+        self._telling, self.wakings = _Rows(telling, targets[telling]), _Rows(wakings, targets[wakings])
         fired, armed, faults = (np.flatnonzero(events == kind) for kind in (TIMER_FIRED, TIMER_ARMED, FAULT))
         self.fired, self.armed = _Rows(fired, targets[fired]), _Rows(armed, targets[armed])
         system = np.flatnonzero((events == SYS_IN) | (events == SYS_OUT))
@@ -98,9 +102,9 @@ class KnownTrace:
         self.cpus = cpus_of(trace, threads, targets)
         self._calls: dict[int, list[Call]] = {}
 
-    def thread_at(self, tid: int, time_ns: int) -> int:
-        """The thread that has the id at a time."""
-        return bisect_right(self._ends_ns.get(tid, []), time_ns) << 32 | tid
+    def thread_until(self, tid: int, time_ns: int) -> int:
+        """The thread that has the id up to a time."""
+        return bisect_left(self._ends_ns.get(tid, []), time_ns) << 32 | tid
 
     def faults(self, thread: int, start_ns: int, end_ns: int) -> int:
         """How many page faults it had."""
@@ -110,30 +114,38 @@ class KnownTrace:
 
     def name(self, thread: int, time_ns: int) -> str:
         """As the last event says that tells it, or the first after; ``tid N`` if none does."""
-        return self._named(thread, time_ns)[0] or (f"tid {thread & _ID}" if thread != IDLE else "idle")
+        return self._name(thread, time_ns) or (f"tid {thread & _ID}" if thread != IDLE else "idle")
 
     def priority(self, thread: int, time_ns: int) -> int | None:
         """As events print it; of the threads that stop a CPU, which print fifo's 99, what comes before all
         others."""
-        name, priority = self._named(thread, time_ns)
-        if (name or "").startswith(_STOPS):
+        if (self._name(thread, time_ns) or "").startswith(_STOPS):
             return _BEFORE_ALL
-        return None if priority == NO_PRIORITY else priority
+        row = self._last_told(self._priorities[thread], thread, time_ns)
+        if row is None:
+            return self._before[thread][1] if thread in self._before else None
+        return self.trace.priority[row]
 
-    def _named(self, thread: int, time_ns: int) -> tuple[str | None, int]:
-        rows = self.named[thread]
+    def _name(self, thread: int, time_ns: int) -> str | None:
+        row = self._last_told(self._names[thread], thread, time_ns)
+        if row is None:
+            return self._before[thread][0] if thread in self._before else None
+        return self.trace.name_of(row)
+
+    def _last_told(self, rows: Sequence[int], thread: int, time_ns: int) -> int | None:
+        """The last row up to a time; the first after if there is none, nor anything that is known from
+        before."""
         place = bisect_right(rows, time_ns, key=self._time)
-        if not place and thread in self._before:
-            return self._before[thread]
-        row = rows[max(place - 1, 0)] if rows else None
-        return (None, NO_PRIORITY) if row is None else (self.trace.name_of(row), self.trace.priority[row])
+        if place:
+            return rows[place - 1]
+        return rows[0] if rows and thread not in self._before else None
 
     def _time(self, row: int) -> int:
         return self.trace.time_ns[row]
 
     def changes(self, thread: int, start_ns: int, end_ns: int) -> Iterator[int]:
         """The times within a span at which its name or priority may change."""
-        rows = self.named[thread]
+        rows = self._telling[thread]
         for row in rows[bisect_right(rows, start_ns, key=self._time) :]:
             if self._time(row) >= end_ns:
                 return
