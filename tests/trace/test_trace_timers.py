@@ -16,9 +16,9 @@ from rtmeter.trace.chosen import Chooser, Span
 from rtmeter.trace.decode import decoded
 from rtmeter.trace.events import VECTORS
 from rtmeter.trace.formats import Format, format_of
-from rtmeter.trace.of_threads import ThreadsRecorder
 from rtmeter.trace.pages import events_of, missed
 from rtmeter.trace.recorded import Recorded
+from rtmeter.trace.recorder import clocks_apart
 from rtmeter.trace.spool import Spool
 from rtmeter.trace.table import FILE, open_trace, write_trace
 
@@ -72,6 +72,30 @@ def test_a_timer_of_another_clock_was_due_by_the_monotonic_one(offset_ns: int, d
     entries += written(FIRED, 5, 0, hrtimer=7, now=now)
     trace = told(page(FORM, entries), functions={}, offsets_ns=(50 * MS,))
     assert firings(trace) == [(NOBODY, due_ns)]
+
+
+WALL = 1_764_000_000_000 * MS
+CLOCKS = (WALL, 3_600_000 * MS, WALL + 37_000 * MS)
+"""By how much those of the wall, of boot and TAI show more."""
+
+
+@pytest.mark.parametrize("offset_ns", [0, *CLOCKS])
+@pytest.mark.parametrize("took_ns", [0, 20 * MS])
+def test_when_a_timer_was_due_is_told_by_the_clock_that_its_firing_shows(
+    offset_ns: int, took_ns: int
+) -> None:
+    """However long the interrupt was at others since it read the clocks."""
+    entries = written(ARMED, 5, 9, hrtimer=7, expires=900 + offset_ns)
+    entries += written(FIRED, 5 + took_ns, 9, hrtimer=7, now=1000 + offset_ns)
+    trace = told(page(FORM, entries), offsets_ns=CLOCKS)
+    assert list(trace.value) == [900, 900]
+
+
+def test_a_firing_that_shows_no_clock_is_the_walls_if_it_is_due_so_late() -> None:
+    fired = of_words("hrtimer_expire_entry", 4, "void * hrtimer; void * function", 8)
+    entries = written(ARMED, 5, 9, hrtimer=7, expires=900 + WALL) + written(fired, 5, 9, hrtimer=7)
+    trace = decoded(Recorded(FORM, [ARMED, fired], {0: [page(FORM, entries)]}, {}, (), WALL))
+    assert firings(trace) == [(NOBODY, 900)]
 
 
 def test_who_ends_does_not_wait_whatever_else_is_said() -> None:
@@ -141,11 +165,7 @@ def test_of_a_span_come_the_events_from_its_beginning_to_before_its_end(tmp_path
 
 
 def test_one_clock_that_is_read_twice_is_one() -> None:
-    recorder: Any = object.__new__(ThreadsRecorder)
-    recorder.is_32_bit, recorder._functions, recorder.marks = False, {1: "hrtimer_wakeup"}, []
-    recorder._offsets_ns = lambda: [50, 90 * MS, 90 * MS + 50, 70 * MS]
-    told_beside = recorder._told_beside(Recorded(FORM, [], {}, {}, (), 0))
-    assert list(told_beside.offsets_ns) == [90 * MS, 70 * MS]
+    assert clocks_apart([50, 90 * MS, 90 * MS + 50, 70 * MS]) == [90 * MS, 70 * MS]
 
 
 @pytest.mark.parametrize("called", ["rcl_timer_call", "rcl_timer_call_with_info"])

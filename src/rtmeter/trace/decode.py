@@ -1,10 +1,10 @@
 """The pages of all CPUs → the table that explain/ takes, in parts: a long run has more than memory.
 
 A timer's ``target`` is whom its own function wakes: the first thread that is woken on that CPU until the
-function returns. Its expiry is that with which it was started last. Kernels may keep a thread's events to
-themselves: where another thread acts than the last switch let run, a ``lost`` stands for what is missing;
-or, if that thread had just been woken, and the CPU was idle or had a thread of which the kernel tells
-nothing, the switch itself, where the thread first acts.
+function returns. Its expiry is that with which it was started last, by its own clock until it fires. Kernels
+may keep a thread's events to themselves: where another thread acts than the last switch let run, a ``lost``
+stands for what is missing; or, if that thread had just been woken, and the CPU was idle or had a thread of
+which the kernel tells nothing, the switch itself, where the thread first acts.
 """
 
 from __future__ import annotations
@@ -28,12 +28,16 @@ from rtmeter.trace.rcl import PREFIX
 from rtmeter.trace.recorded import Recorded
 
 _NEAR_NS = 1_000_000
+_LONG_NS = 100_000_000
+"""No interrupt takes longer from reading its clocks to the last timer that it fires."""
+
 _REALTIME_NS = 10**18
-"""An expiry beyond is the wall clock's: no machine is up for thirty years."""
+"""An expiry beyond is the wall clock's, where a firing does not tell: no machine is up for thirty years."""
 
 _LOOK_BACK = 10_000
 """Rows in which the waking of a thread is looked for whose switch is not told."""
 
+_FIRES = "hrtimer_expire_entry"
 _ACTS = ("sched_switch", "sys_enter", "sys_exit", "page_fault_user", "page_fault_kernel")
 """What a thread does itself; interrupts come to every one."""
 
@@ -90,6 +94,7 @@ class _Rows:
         self._on: dict[int, int | None] = {}
         self._damaged: set[int] = set()
         self._firing: dict[int, int] = {}
+        self._tells_clock = any("now" in f.fields for f in recorded.formats if f.name == _FIRES)
         self._irqs: dict[int, str] = {}
         by_name: dict[str, Callable[[Format], Handle]] = {
             "sched_switch": self._switch,
@@ -100,7 +105,7 @@ class _Rows:
             "softirq_entry": lambda form: self._softirq(form, kinds.SOFTIRQ_IN),
             "softirq_exit": lambda form: self._softirq(form, kinds.SOFTIRQ_OUT),
             "hrtimer_start": self._armed,
-            "hrtimer_expire_entry": self._fired,
+            _FIRES: self._fired,
             "hrtimer_expire_exit": lambda form: self._fired_out,
             "sys_enter": lambda form: self._call(form, kinds.SYS_IN),
             "sys_exit": lambda form: self._call(form, kinds.SYS_OUT),
@@ -232,9 +237,10 @@ class _Rows:
                 trace.value[start], trace.target[start] = value, trace.target[row]
 
     def _offset_ns(self, seen_ns: int) -> int:
-        """Of the clock that showed so much more when a timer fired; as seen if none is near: it was set."""
-        nearest = min((0, *self._recorded.offsets_ns), key=lambda offset: abs(offset - seen_ns))
-        return nearest if abs(nearest - seen_ns) < _NEAR_NS else seen_ns
+        """Of the clock that showed so much more when a timer fired, or less by what the interrupt took since;
+        as seen if none did: it was set."""
+        known = (0, *self._recorded.offsets_ns)
+        return min((one for one in known if -_NEAR_NS < one - seen_ns < _LONG_NS), default=seen_ns)
 
     def _switch(self, form: Format) -> Handle:
         following, priority, state = (form.field(n).read for n in ("next_pid", "next_prio", "prev_state"))
@@ -301,7 +307,7 @@ class _Rows:
         timer = form.field("hrtimer").read
         expires = form.field("expires" if functions is None else "softexpires").read
         name = self._function(form)
-        wall_ns = self._recorded.realtime_offset_ns if functions is None else 0
+        wall_ns = 0 if functions is not None or self._tells_clock else self._recorded.realtime_offset_ns
 
         def handle(time_ns: int, cpu: int, page: bytes, at: int) -> None:
             expiry = expires(page, at)
@@ -313,7 +319,7 @@ class _Rows:
 
     def _fired(self, form: Format) -> Handle:
         timer, name = form.field("hrtimer").read, self._function(form)
-        now = None if self._recorded.functions is None else form.field("now").read
+        now = form.field("now").read if self._tells_clock else None
 
         def handle(time_ns: int, cpu: int, page: bytes, at: int) -> None:
             row = self._firing[cpu] = len(self._trace)

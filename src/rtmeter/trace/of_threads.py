@@ -26,7 +26,6 @@ _CALLS = ("raw_syscalls/sys_enter", "raw_syscalls/sys_exit")
 _SYMBOLS = "/proc/kallsyms"
 _GREPPED = [word for name in (*FUNCTIONS, *TICKS) for word in ("-e", name)]
 """What a machine far away looks for itself, in some 10 MB."""
-_ALIKE_NS = 100_000
 
 
 class ThreadsRecorder(Recorder):
@@ -94,12 +93,8 @@ class ThreadsRecorder(Recorder):
         calls = recorded.calls
         if self.is_32_bit:
             calls = call_names_32(self._architecture())
-        offsets: list[int] = []
-        for offset in self._offsets_ns():
-            if all(abs(offset - other) > _ALIKE_NS for other in (0, *offsets)):
-                offsets.append(offset)  # else it is the same clock, but for what reading it takes
         functions = {a: name for a, name in self._functions.items() if name in FUNCTIONS}
-        return replace(recorded, calls=calls, functions=functions, offsets_ns=offsets, marks=self.marks)
+        return replace(recorded, calls=calls, functions=functions, marks=self.marks)
 
 
 def functions_of(root: Root) -> dict[int, str]:

@@ -16,7 +16,7 @@ class Recorded:
     ``realtime_offset_ns``: the wall clock's time less the monotonic one's; ``cut_ns``: where the recording
     broke off, if it did. ``functions``: of a recording of some threads only, names of timers' functions by
     address: timers are then named by them, with the time that was asked for (without slack), and no switch
-    is missed; ``offsets_ns``: what other clocks show more than the monotonic one. ``marks`` are filled in as
+    is missed. ``offsets_ns``: what other clocks show more than the monotonic one. ``marks`` are filled in as
     the pages are read."""
 
     form: PageForm

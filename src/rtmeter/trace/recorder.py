@@ -40,6 +40,7 @@ BUFFER_KIB = 8192
 _Got = TypeVar("_Got", int, bytes)
 
 _EVERY_S = 0.05
+_ALIKE_NS = 100_000
 _READS = 20
 _AT_ONCE, _NOT_WAITING = 16, 2
 """Pages, as a pipe holds; SPLICE_F_NONBLOCK."""
@@ -162,15 +163,16 @@ class Recorder:
         RtmeterError as trace() does."""
         if self._failed is not None:
             raise self._why(self._failed)
-        spool = self._spool
+        spool, offsets_ns = self._spool, self._offsets_ns()
         recorded = Recorded(
             form=self._form,
             formats=self._formats,
             cpus={number: _pages(spool, number, spans) for number in self._cpus} if spool else {},
             kernel_threads=_both(self._before, _kernel_threads(self._root)),
             calls=call_names(self._architecture()),
-            realtime_offset_ns=self._offsets_ns()[0],
+            realtime_offset_ns=offsets_ns[0],
             cut_ns=self._cut_ns,
+            offsets_ns=clocks_apart(offsets_ns),
         )
         for part in parts_of(self._told_beside(recorded), most_rows):
             self._events += len(part)
@@ -351,6 +353,15 @@ def offset_ns(clock: int) -> int:
     reads = [(read(here), read(clock), read(here)) for _ in range(_READS)]
     before, there, after = min(reads, key=lambda one: one[2] - one[0])
     return there - (before + after) // 2
+
+
+def clocks_apart(offsets_ns: Iterable[int]) -> list[int]:
+    """Without those of the monotonic clock, or of one before, but for what reading it takes."""
+    apart: list[int] = []
+    for offset in offsets_ns:
+        if all(abs(offset - other) > _ALIKE_NS for other in (0, *apart)):
+            apart.append(offset)
+    return apart
 
 
 def call_names(architecture: str) -> Sequence[str]:
