@@ -26,6 +26,7 @@ FINDINGS = [
     finding("kernel_not_preempt_rt", "fatal"),
     finding("irq_on_cpu", "medium", "24 eth0 (3 times)", irq=24, name="eth0"),
     finding("virtual_machine", "info"),
+    finding("cpu_not_isolated", "medium"),
     finding("steal"),
 ]
 
@@ -40,6 +41,8 @@ FINDINGS = [
         (Key("held_off", "logger"), "kernel_not_preempt_rt"),
         (Key("interrupt", "eth0"), "irq_on_cpu"),
         (Key("interrupt", "local_timer"), None),
+        (Key("softirq", "SCHED"), "cpu_not_isolated"),
+        (Key("softirq", "NET_RX"), None),
         (Key("outside"), "steal"),
         (Key("blocked", "eth0"), None),
         (Key("own"), None),

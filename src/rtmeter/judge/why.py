@@ -59,6 +59,9 @@ _POINTS_AT: dict[tuple[str, str | None], tuple[str, ...]] = {
 }
 """Category and relation → the findings of `rtmeter check` that explain it, the likeliest first."""
 
+_POINTS_AT_SOFTIRQ = {"SCHED": ("cpu_not_isolated",)}
+"""The same of softirqs, by their name. Of packets no finding tells whether they came by a device."""
+
 _POINTS_AT_THROTTLED: dict[tuple[str, Throttled], tuple[str, ...]] = {
     ("displaced", Throttled.REAL_TIME): ("rt_group_limit", "rt_throttling", "fair_server"),
     ("dispatch", Throttled.REAL_TIME): ("rt_group_limit", "rt_throttling"),
@@ -194,6 +197,8 @@ def finding_for(
 def _points_at(key: Key, throttled: Throttled | None, lateness_ns: int) -> tuple[str, ...]:
     if throttled is not None:
         return _POINTS_AT_THROTTLED.get((key.category, throttled), ())
+    if key.category == "softirq":
+        return _POINTS_AT_SOFTIRQ.get(key.who or "", ())
     if key.category == "armed_later" and lateness_ns > _SLACK_NS:
         return ()
     if key.category == "dispatch" and lateness_ns >= _NO_IDLE_EXIT_NS:
