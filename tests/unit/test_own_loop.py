@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
-import struct
 from pathlib import Path
 from typing import Any
 
@@ -13,58 +11,17 @@ import numpy as np
 import pyarrow.parquet as pq
 import pytest
 from log_frames import header
-from numpy.typing import NDArray
-from sample_logs import Piece, joined, json_frame, row_frame
+from own_loop_logs import NAMES, WARM_UP, locked, log_of, rows, start
+from sample_logs import joined, json_frame
 
 import rtmeter
 from rtmeter import cli
 from rtmeter.errors import RtmeterError
+from rtmeter.host import owned
 from rtmeter.live.run import FollowedRun
 from rtmeter.measure import own_loop
 from rtmeter.results import store
 from rtmeter.results.data import data_of
-
-NAMES = ("release_ns", "wake_ns", "done_ns", "free_ns", "status")
-T, WARM_UP, ABSENT = 1_000_000, 10, -(2**63)
-
-
-def rows(first: int, count: int) -> NDArray[np.int64]:
-    """Each release done some 100 us after it; number 500 of each thousand misses 1 ms, by 500 us and k ns."""
-    k = np.arange(first, first + count)
-    done = np.where(k % 1000 == 500, 1_500_000 + k, 100_000 + k * 7919 % 977)
-    status = np.where(k < WARM_UP, 129, 1)
-    return np.stack((k * T, k * T + 40_000, k * T + done, np.full(count, ABSENT), status))
-
-
-def log_of(first: int, *frames: NDArray[np.int64], ended: bool = True, **more: Any) -> bytes:
-    config = {"loop": "arm", "period_ns": T, "deadline_ns": T, "miss_ratio": 0.01, "warm_up": WARM_UP}
-    about = header(
-        measurement="own_loop",
-        columns=[{"name": name, "unit": "ns"} for name in NAMES],
-        warm_up=WARM_UP,
-        config=config,
-        adapter={"name": "own"},
-        clock={"id": "CLOCK_MONOTONIC", "anchors": {"realtime_ns": 1_700_000_000_000_000_000}},
-        first_row=first,
-        **more,
-    )
-    pieces = [json_frame(b"H", first, about)] * 2
-    at = first
-    for values in frames:
-        k = int(values[0][0]) // T
-        pieces.append(row_frame(k, values))
-        at = k + values.shape[1]
-    if ended:
-        pieces.append(json_frame(b"E", at, {"outcome": "complete", "counters": {"overflow": 0}}))
-    return joined([Piece(piece.data) for piece in pieces])
-
-
-def start(folder: Path, *logs: tuple[int, bytes], name: str = "20261101T000000Z") -> Path:
-    loop = folder / "arm" / f"{name}.loop"
-    loop.mkdir(parents=True)
-    for first, content in logs:
-        (loop / f"whole-{first:015}.rtlog").write_bytes(content)
-    return loop
 
 
 def as_json(capsys: pytest.CaptureFixture[str], *words: object) -> Any:
@@ -168,10 +125,40 @@ def test_a_cell_is_made_anew_only_when_more_was_recorded(tmp_path: Path) -> None
     assert store.read_cell(cell.parent).status == "complete"
 
 
+def test_who_makes_the_same_cell_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loop = start(tmp_path, (0, log_of(0, rows(0, 2000))))
+    other = store.NewCell(cell := loop.with_suffix(""))
+    record = own_loop._record(loop, other.folder, running=False)
+    record = record.changed(instrument={"recorded": own_loop._recorded(loop)})
+    looks = iter([lambda: other.finish(record)])
+    monkeypatch.setattr(owned.time, "sleep", lambda _: next(looks)())
+    own_loop.adopt(tmp_path)
+    assert store.read_cell(cell).instrument == {"recorded": own_loop._recorded(loop)}, "it is the other's"
+    assert not other.folder.exists()
+
+
+def test_who_makes_the_same_cell_is_not_waited_for_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    loop = start(tmp_path, (0, log_of(0, rows(0, 2000))))
+    monkeypatch.setattr(own_loop, "_PATIENCE_S", 0)
+    with store.NewCell(loop.with_suffix("")), pytest.raises(RtmeterError, match="by another process"):
+        own_loop.adopt(tmp_path)
+
+
+def test_a_program_that_ended_without_another_release_runs_no_more(tmp_path: Path) -> None:
+    loop = start(tmp_path, (0, log_of(0, rows(0, 2000), ended=False)))
+    lock = locked(loop)
+    for said in ("still_running", "loop_cut"):
+        own_loop.adopt(tmp_path)
+        assert said in [doubt.type for doubt in store.read_cell(loop.with_suffix("")).warnings]
+        if said == "still_running":
+            os.close(lock)
+
+
 def test_watching_follows_the_segments_until_the_program_lets_go(tmp_path: Path) -> None:
     loop = start(tmp_path, (0, log_of(0, rows(0, 1200))))
-    lock = os.open(loop.parent / own_loop.LOCK, os.O_RDWR | os.O_CREAT)
-    fcntl.fcntl(lock, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
+    lock = locked(loop)
     run = FollowedRun.at(tmp_path)
     state = run.state()
     assert (state.running, state.over) == ("arm", False)

@@ -101,9 +101,9 @@ def test_who_runs_there_in_a_state_folder_of_its_own_is_seen(
     monkeypatch.setenv(state.VARIABLE, str(tmp_path / "a state" / "of its own"))
     there = shell()
     try:
-        with machine_lock.machine_lock("rtmeter run"):
-            with pytest.raises(RtmeterError, match=f"is measured already, by rtmeter run .*{os.getpid()}"):
-                remote_lock.take(there)
+        said = f"is measured already, by rtmeter run .*{os.getpid()}"
+        with machine_lock.machine_lock("rtmeter run"), pytest.raises(RtmeterError, match=said):
+            remote_lock.take(there)
         shutil.rmtree(state.lock_folder())
         remote_lock.take(there)
         with pytest.raises(RtmeterError, match="rtmeter on"), machine_lock.machine_lock("rtmeter run"):

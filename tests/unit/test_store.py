@@ -6,6 +6,7 @@ import errno
 import json
 import math
 import os
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -163,6 +164,31 @@ def test_a_cell_is_written_by_one_process_at_a_time(tmp_path: Path) -> None:
     again._release()  # as if it was killed
     with store.NewCell(tmp_path / "cell") as anew:
         assert list(anew.folder.iterdir()) == []
+
+
+def test_who_begins_when_a_cell_has_just_been_finished_is_left_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The older cell has the name of the one being written, until it is gone."""
+    path, remove, refused = tmp_path / "cell", shutil.rmtree, []
+    store.NewCell(path).finish(record("first"))
+
+    def meanwhile(folder: Path) -> None:
+        with pytest.raises(RtmeterError, match="is being measured by another process"):
+            store.NewCell(path)
+        refused.append(folder)
+        remove(folder)
+
+    with store.NewCell(path) as second:
+        with monkeypatch.context() as patch:
+            patch.setattr(shutil, "rmtree", meanwhile)
+            second.finish(record("second"))
+        assert refused == [second.folder]
+        third = store.NewCell(path)
+        (third.folder / "half").touch()
+    assert (third.folder / "half").exists()
+    third.finish(record("third"))
+    assert cell_json(path)["id"] == "third"
 
 
 def test_chunks_are_the_samples_as_the_statistics_take_them(tmp_path: Path) -> None:

@@ -27,8 +27,8 @@ else
   fi
 fi
 """
-"""Where host.state.lock_folder() has it there. What others may have put in its place is looked at, and nothing is written but to a file of one's own,
-which nobody else can replace in a sticky folder."""
+"""Where host.state.lock_folder() has it there. What others may have put in its place is looked at, and
+nothing is written but to a file of one's own, which nobody else can replace in a sticky folder."""
 
 
 def take(shell: Shell) -> None:

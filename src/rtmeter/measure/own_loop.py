@@ -27,6 +27,9 @@ BINS = "bins.json"
 LOCK = "lock"
 """The file beside the starts of a name that a program holds a lock on while its loop is open."""
 
+_PATIENCE_S = 300
+"""So long another process is waited for that makes the same cell."""
+
 _FLOCK = "hhqqi4x"
 """struct flock (fcntl(2)): type, whence, start, length, process."""
 
@@ -63,7 +66,9 @@ def _is_current(folder: Path) -> bool:
     if not store.is_cell(cell):
         return False
     with contextlib.suppress(RtmeterError):
-        return store.read_cell(cell).instrument.get("recorded") == _recorded(folder)
+        record = store.read_cell(cell)
+        ended = any(doubt.type == store.STILL_RUNNING for doubt in record.warnings) and not is_open(folder)
+        return record.instrument.get("recorded") == _recorded(folder) and not ended
     return False
 
 
@@ -74,8 +79,10 @@ def _recorded(folder: Path) -> dict[str, int]:
 
 
 def _make(folder: Path) -> None:
-    recorded, running = _recorded(folder), is_open(folder)
-    with store.NewCell(folder.with_suffix("")) as new:
+    with store.NewCell(folder.with_suffix(""), _PATIENCE_S) as new:
+        if _is_current(folder):
+            return  # who was waited for has made it
+        recorded, running = _recorded(folder), is_open(folder)
         record = _record(folder, new.folder, running)
         instrument = record.instrument | {"recorded": recorded}
         new.finish(record.changed(instrument=instrument))
@@ -121,7 +128,7 @@ def _doubts(folder: Path, log: SegmentedLog, running: bool) -> list[Doubt]:
     doubts = []
     if running:
         message = "the program goes on: this is what it had recorded"
-        doubts.append(Doubt("still_running", message, "look again later"))
+        doubts.append(Doubt(store.STILL_RUNNING, message, "look again later"))
     elif not log.ended:
         message = "the program ended without closing its loop: its last second may not be there"
         doubts.append(Doubt("loop_cut", message, "close the loop, or let the program end by exit()"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import glob
 import os
 import shutil
@@ -19,6 +18,7 @@ from rtmeter.errors import RtmeterError
 from rtmeter.host.checked import crc32c_of
 from rtmeter.host.durable import exchange, make_folders, sync
 from rtmeter.host.identity import SHORT, machine_id
+from rtmeter.host.owned import kept, own_folder
 from rtmeter.host.root import Root
 from rtmeter.results import counted
 from rtmeter.results.record import CellRecord, RunRecord, read_cell_file, read_run_file, text_of
@@ -39,6 +39,9 @@ PARTIAL = ".partial"
 LOOP, LATE_RELEASES = ".loop", "late.parquet"
 """What a program's own loop records into: ``<start>.loop``, of which the cell ``<start>`` is made; in that
 cell, its late releases with their surroundings since its start."""
+
+STILL_RUNNING = "still_running"
+"""The doubt of such a cell whose program went on when it was made."""
 
 
 @contextlib.contextmanager
@@ -68,12 +71,13 @@ class NewCell:
     it was finished. Nobody else writes it meanwhile: the folder is locked (flock(2)).
     """
 
-    def __init__(self, path: Path) -> None:
-        """Raises RtmeterError if the cell cannot be written, or is being written by another process."""
+    def __init__(self, path: Path, patience_s: float = 0) -> None:
+        """Raises RtmeterError if the cell cannot be written, or is being written by another process, and
+        still is after ``patience_s``."""
         self.path = path
         self.folder = path.with_name(path.name + PARTIAL)
         with writing(path):
-            self._lock, self._made = _own(self.folder)
+            self._lock, self._made = own_folder(self.folder, patience_s)
             for file in self.folder.iterdir():
                 shutil.rmtree(file) if file.is_dir() and not file.is_symlink() else file.unlink()
 
@@ -90,15 +94,23 @@ class NewCell:
                 if file.is_file() or file.is_dir():  # a pipe has no content
                     sync(file)
             sync(self.folder)
-            replaced = self.path.exists() and exchange(self.folder, self.path)
-            if not replaced:
-                shutil.rmtree(self.path, ignore_errors=True)
+            if self.path.exists():
+                with kept(self.path):  # as it has the other name, until it is gone
+                    self._replace()
+            else:
                 self.folder.rename(self.path)
-            sync(self.path.parent)
-            if replaced:
-                shutil.rmtree(self.folder)
+                sync(self.path.parent)
         self._release()
         return record
+
+    def _replace(self) -> None:
+        replaced = exchange(self.folder, self.path)
+        if not replaced:
+            shutil.rmtree(self.path, ignore_errors=True)
+            self.folder.rename(self.path)
+        sync(self.path.parent)
+        if replaced:
+            shutil.rmtree(self.folder)
 
     def discard(self) -> None:
         """Leaves nothing behind, not even the folders that were made for it."""
@@ -115,28 +127,8 @@ class NewCell:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self.folder.exists():
+        if self._lock >= 0:  # else it is finished, and another process may have the folder's name by now
             self.discard()
-
-
-def _own(folder: Path) -> tuple[int, list[Path]]:
-    """The folder, made if need be, as a descriptor that locks it; and which above it were made."""
-    above: list[Path] = []
-    while True:
-        above += [made for made in make_folders(folder) if made != folder]
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(descriptor)
-            message, remedy = "is being measured by another process", "wait for it, or choose another folder"
-            raise RtmeterError(message, field="results", value=str(folder), remedy=remedy) from None
-        except OSError:  # a file system without locks
-            return descriptor, above
-        with contextlib.suppress(FileNotFoundError):
-            if os.path.samestat(folder.stat(), os.fstat(descriptor)):
-                return descriptor, above
-        os.close(descriptor)  # who had it before has just finished it
 
 
 def _remove_empty(folders: Iterable[Path]) -> None:
