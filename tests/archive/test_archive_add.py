@@ -24,6 +24,7 @@ from rtmeter.results.cells import find_cells
 from synthetic import usual, write_cell
 from waiting import until
 
+NONE: dict[str, list[str]] = {"running": [], "failed": []}
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 FORKED = multiprocessing.get_context("forkserver")
 FORKED.set_forkserver_preload(["rtmeter.archive.add", "deltalake", "pyarrow.dataset", "pyarrow.compute"])
@@ -39,9 +40,9 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_adding_again_adds_nothing(results: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     to = tmp_path / "archive"
     assert cli.invoke(["archive", "add", str(results / "rig0"), "--to", str(to), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"archive": str(to), "new": 2, "known": 0, "failed": []}
+    assert json.loads(capsys.readouterr().out) == {"archive": str(to), "new": 2, "known": 0} | NONE
     assert cli.invoke(["archive", "add", str(results), "--to", str(to), "--json"]) == 0
-    assert json.loads(capsys.readouterr().out) == {"archive": str(to), "new": 2, "known": 2, "failed": []}
+    assert json.loads(capsys.readouterr().out) == {"archive": str(to), "new": 2, "known": 2} | NONE
     assert cli.invoke(["archive", "add", str(results), "--to", str(to), "--label", "site=north"]) == 0
     assert capsys.readouterr().out == f"{to}: 0 cells added, 4 were there\n"
     found = cells_in(archive_at(to))

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import partial
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 from rtmeter.archive.cells import CellRows, rows_of
 from rtmeter.archive.once import until_first, write_once
@@ -18,6 +19,7 @@ from rtmeter.archive.tables import Archive
 from rtmeter.errors import RtmeterError
 from rtmeter.results.cells import StoredCell
 from rtmeter.results.record.reading import unreadable
+from rtmeter.results.store import STILL_RUNNING
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -31,12 +33,14 @@ _T = TypeVar("_T")
 @dataclass
 class Added:
     """How many cells are new in the archive, how many it had, of how many the samples were taken along; what
-    was wrong with those that could not be added, or whose samples could not be taken."""
+    was wrong with those that could not be added, or whose samples could not be taken; and those of programs'
+    own loops that went on."""
 
     new: int = 0
     known: int = 0
     sampled: int = 0
     failed: list[RtmeterError] = field(default_factory=list)
+    running: list[Path] = field(default_factory=list)
 
 
 def add(
@@ -48,7 +52,8 @@ def add(
 ) -> Added:
     """Adds cells to the archive, which is made if it is not there, and with them, or to those that it had
     without, their samples, if ``with_samples``; ``say`` hears after each how many were read. A cell that
-    cannot be read holds up no other. What was added before an error, or before the process was killed, is
+    cannot be read holds up no other; one of a loop that went on is left out, as it would be another cell once
+    that has ended. What was added before an error, or before the process was killed, is
     whole, and is not added again. Raises RtmeterError if the store cannot be read, or refuses."""
     archive.make()
     done, read = Added(), 0
@@ -57,7 +62,10 @@ def add(
         good: list[tuple[CellRows, StoredCell]] = []
         for cell in group:
             try:
-                good.append(_read(cell, labels or {}, now))
+                if _goes_on(cell):
+                    done.running.append(cell.folder)
+                else:
+                    good.append(_read(cell, labels or {}, now))
             except RtmeterError as error:
                 done.failed.append(error)
             read += 1
@@ -68,6 +76,10 @@ def add(
         done.new += new
         done.known += len(good) - new
     return done
+
+
+def _goes_on(cell: StoredCell | RtmeterError) -> TypeGuard[StoredCell]:
+    return isinstance(cell, StoredCell) and any(doubt.type == STILL_RUNNING for doubt in cell.record.warnings)
 
 
 def _groups(cells: Iterable[_T]) -> Iterator[list[_T]]:

@@ -114,14 +114,16 @@ def _reading(command: Callable[..., int]) -> Callable[..., int]:
     def run(**options: Any) -> int:
         for name, value in options.items():
             paths = value if isinstance(value, list) else [value]
-            paths = [_of_loop(one) if isinstance(one, Path) else one for one in paths]
+            paths = [of_loop(one) if isinstance(one, Path) else one for one in paths]
             options[name] = paths if isinstance(value, list) else paths[0]
         return command(**options)
 
     return run
 
 
-def _of_loop(path: Path) -> Path:
+def of_loop(path: Path) -> Path:
+    """The path, below which the cells of programs' own loops are made; of what one recorded into, its cell.
+    Raises RtmeterError if one cannot be made."""
     from rtmeter.results import store
 
     if not path.is_dir() and not store.loop_beside(path).is_dir():

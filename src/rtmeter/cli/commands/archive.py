@@ -12,6 +12,7 @@ from rtmeter.cli.choices import one_of
 
 if TYPE_CHECKING:
     from rtmeter.archive.engine import Engine
+    from rtmeter.errors import RtmeterError
 
 EXAMPLE = "rtmeter archive add results --to s3://lab/archive --label site=north"
 DETAILS = (
@@ -73,10 +74,13 @@ def add_(
     from rtmeter.cli.output import print_errors, print_json
     from rtmeter.cli.reading_progress import counting
     from rtmeter.results.cells import folders_of, stored
+    from rtmeter.values import harmless
 
     labels, archive = parse_labels(label or []), archive_at(to)
     archive.ask()
-    folders, failed = folders_of(paths or [Path("results")])
+    given, failed = _of_loops(paths or [Path("results")])
+    folders, more = folders_of(given)
+    failed += more
     if not folders:
         raise failed[0]
     with counting(len(folders), "cells read") as say:
@@ -85,13 +89,35 @@ def add_(
     if as_json:
         taken = {"sampled": done.sampled} if with_samples else {}
         wrong = [error.to_json() for error in failed]
-        print_json({"archive": to, "new": done.new, "known": done.known, **taken, "failed": wrong})
+        running = list(map(str, done.running))
+        about = {"archive": to, "new": done.new, "known": done.known, **taken}
+        print_json(about | {"running": running, "failed": wrong})
     else:
         there = f", {done.known:,} were there" if done.known else ""
         samples = f"; samples of {done.sampled:,} taken along" if with_samples else ""
         print(f"{to}: {done.new:,} cells added{there}{samples}")
+        for folder in done.running:
+            print(harmless(f"left out: {folder}, whose program goes on: add it when that has ended"))
     print_errors(failed, "cells or runs that could not be read")
     return exit_codes.ERROR if failed else exit_codes.PASS
+
+
+def _of_loops(paths: list[Path]) -> tuple[list[Path], list[RtmeterError]]:
+    """The paths, below which the cells of programs' own loops are made, and which could not be."""
+    from rtmeter.cli import of_loop
+    from rtmeter.errors import RtmeterError
+    from rtmeter.results import store
+
+    found: list[Path] = []
+    failed: list[RtmeterError] = []
+    for path in paths:
+        try:
+            found.append(of_loop(path))
+        except RtmeterError as error:
+            failed.append(error)
+            if (cell := store.cell_of_loop(path)).exists():
+                found.append(cell)
+    return found, failed
 
 
 @app.command("ls")
