@@ -272,6 +272,32 @@ def test_spark_has_the_same_keys(odd: Archive) -> None:
         assert keys_of(backend) == expected
 
 
+def test_a_group_of_several_requirements_does_not_pass(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = archive_at(tmp_path / "archive")
+    made.make()
+    for number, miss_ratio in enumerate((0.1, 0.2)):
+        changes = {"outcome": "fail", "misses": 9, "design_effect": 1.0, "max_at_k": 0}
+        one = rows(number, range(10), **changes | JUDGED | {"miss_ratio": miss_ratio})
+        add_rows(made, {one.cell["cell"]: one})
+    assert cli.invoke(["archive", "merge", made.url, "--by", "miss_ratio"]) == 2
+    capsys.readouterr()
+    assert cli.invoke(["archive", "merge", made.url, "--json"]) == 3
+    (group,) = json.loads(capsys.readouterr().out)["groups"]
+    said = {"outcome": "inconclusive", "reason": "several requirements", "n": 20, "misses": 18}
+    assert group["verdict"] == said | {"lower": None, "upper": None}
+    assert cli.invoke(["archive", "merge", made.url]) == 3
+    assert "inconclusive: several requirements" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize("command", ["merge", "regressions", "trend"])
+def test_a_column_is_given_once(archive: Archive, command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    where = ["--where", "kernel=6.0", "--where", "kernel=6.1"]
+    assert cli.invoke(["archive", command, archive.url, *where]) == 1
+    assert "--where = 'kernel=6.1': is given twice; no cell has both '6.0' and" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("command", ["merge", "regressions", "trend"])
 def test_a_condition_that_is_wrong_passes_nothing(
     command: str, archive: Archive, capsys: pytest.CaptureFixture[str]

@@ -26,12 +26,16 @@ def parse_labels(given: Iterable[str]) -> dict[str, str]:
 
 
 def parse_conditions(given: Iterable[str]) -> dict[str, str]:
-    """``COLUMN=VALUE`` by column. Raises RtmeterError for one that is none."""
+    """``COLUMN=VALUE`` by column. Raises RtmeterError for one that is none, or a column that is given
+    twice."""
     found: dict[str, str] = {}
     for text in given:
         name, is_one, value = text.partition("=")
         if not is_one or not name:
             remedy = "write COLUMN=VALUE, or label:NAME=VALUE"
             raise RtmeterError("is no condition", field="--where", value=text, remedy=remedy)
+        if name in found:
+            remedy = f"no cell has both {found[name]!r} and another value: give one of them"
+            raise RtmeterError("is given twice", field="--where", value=text, remedy=remedy)
         found[name] = value
     return found
