@@ -5,10 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from imported import refused
+from imported import DATA, refused
 
+from rtmeter import cli
 from rtmeter.errors import RtmeterError
-from rtmeter.importers import read
+from rtmeter.importers import cells, read
+from rtmeter.model import Requirement
+from rtmeter.results import store
+from rtmeter.results.record import CellRecord
 
 RTTEST = "iteration timestamp latency minor_pagefaults major_pagefaults\n0 0 5 0 0\n1 9 5 0 0\n"
 
@@ -37,3 +41,22 @@ def test_an_unknown_format(tmp_path: Path) -> None:
 def test_the_wrong_format(write) -> None:
     refused(write(RTTEST), "cyclictest-json")
     refused(write(RTTEST), "timer2020-series")
+
+
+def test_an_import_has_its_folder_for_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """From before its first cell is written; with none it leaves nothing."""
+    monkeypatch.chdir(tmp_path)
+    write, claimed = cells.write_import, list[Path]()
+
+    def beside_another(one: cells.Import, folder: Path, asked: Requirement | None) -> CellRecord:
+        claimed.append(folder)
+        assert store.new_run_folder(Path("results"), cells.CAMPAIGN, folder.parts[1]) != folder
+        if len(claimed) == 1:
+            raise RtmeterError("disk full")
+        return write(one, folder, asked)
+
+    monkeypatch.setattr(cells, "write_import", beside_another)
+    assert cli.invoke(["import", str(DATA / "cyclictest.json")]) == 1
+    assert list(tmp_path.iterdir()) == []
+    assert cli.invoke(["import", str(DATA / "cyclictest.json")]) == 0
+    assert len(claimed) == 3 and (claimed[1] / "run.json").is_file()

@@ -194,10 +194,10 @@ def new_run_folder(out: Path, campaign: str, machine: str | None = None) -> Path
 
 
 @contextlib.contextmanager
-def own_run_folder(out: Path, campaign: str) -> Iterator[Path]:
+def own_run_folder(out: Path, campaign: str, machine: str | None = None) -> Iterator[Path]:
     """new_run_folder(), made so that no other run has it; what of it is empty at the end goes again."""
     while True:
-        folder = new_run_folder(out, campaign)
+        folder = new_run_folder(out, campaign, machine)
         made = [folder, *(parent for parent in folder.parents if not parent.exists())]
         with writing(folder), contextlib.suppress(FileExistsError):  # another's, since it was looked for
             folder.parent.mkdir(parents=True, exist_ok=True)

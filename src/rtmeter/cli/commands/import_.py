@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -64,10 +65,11 @@ def command(
         raise as_flag(error) from None
     imports = imported.read_files(files, form, period_ns)
     machine = imported.machine_of(imports)
-    folder = out or store.new_run_folder(Path("results"), imported.CAMPAIGN, machine)
-    store.check_free(folder, "--out")
-    records = [imported.write_import(one, folder, asked) for one in imports]
-    imported.write_run(imports, folder)
+    own = store.own_run_folder(Path("results"), imported.CAMPAIGN, machine)
+    with nullcontext(out) if out else own as folder:
+        store.check_free(folder, "--out")
+        records = [imported.write_import(one, folder, asked) for one in imports]
+        imported.write_run(imports, folder)
     if as_json:
         cells = [cell_summary(record, folder / record.id) for record in records]
         print_json({"run": str(folder), "cells": cells})
