@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from archives import FIRST, rows
+from archives import FIRST, rows, write_cells
 
 from rtmeter import cli
 from rtmeter.archive.add import add_rows
@@ -231,3 +231,29 @@ def test_a_condition_that_comes_and_goes_changed_nothing() -> None:
     moved = [one | {"kernel": "b", "label site": "n"} if day >= 6 else one for day, one in enumerate(steady)]
     assert beside_it(moved, 5) == (("kernel", "a", "b"), ("label site", "-", "n"))
     assert beside_it(moved, 2) == ()
+
+
+def test_a_site_of_results_and_the_page_of_a_fleet_take_turns_in_a_folder(
+    archive: Archive, tmp_path: Path
+) -> None:
+    write_cells(tmp_path / "results", rigs=1, days=1)
+    out, results = tmp_path / "site", str(tmp_path / "results")
+    first = out / "index.html"
+    of_results = ["site", results, "-o", str(out), "--no-reports"]
+    assert cli.invoke(of_results) == 0
+    page = first.read_text()
+    assert cli.invoke(["site", "--archive", archive.url, "-o", str(out)]) == 0
+    assert first.read_text() != page
+    assert cli.invoke(of_results) == 0
+    assert first.read_text() == page
+
+
+@pytest.mark.parametrize(
+    ("given", "said"), [("results", "RESULTS"), ("--no-reports", "--reports/--no-reports")]
+)
+def test_the_page_of_a_fleet_is_of_nothing_else(
+    archive: Archive, tmp_path: Path, given: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.invoke(["site", given, "--archive", archive.url, "-o", str(tmp_path / "site")]) == 1
+    assert f"{said}: is not for the page of a fleet" in capsys.readouterr().err
+    assert not (tmp_path / "site").exists()

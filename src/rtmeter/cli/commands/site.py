@@ -18,6 +18,7 @@ DETAILS = (
 
 
 def command(
+    context: typer.Context,
     results: Annotated[Path, typer.Argument(help="A folder of results.")] = Path("results"),
     out: Annotated[Path, typer.Option("--out", "-o", help="The folder of the site.")] = Path("site"),
     archive: Annotated[
@@ -37,6 +38,7 @@ def command(
     from rtmeter.results.overview import refuse
 
     if archive is not None:
+        _refuse_what_is_not_heeded(context)
         print(_fleet(archive, out))
         return exit_codes.PASS
     floors = (lambda path: floor_of([path], store.chunks)) if reports else None
@@ -46,6 +48,17 @@ def command(
     print(first)
     refuse(damage)
     return exit_codes.PASS
+
+
+def _refuse_what_is_not_heeded(context: typer.Context) -> None:
+    """Raises RtmeterError for what was given beside --archive and is of a site of results only."""
+    from rtmeter.errors import RtmeterError
+
+    for name, field in (("results", "RESULTS"), ("reports", "--reports/--no-reports")):
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            message = "is not for the page of a fleet, which is of the archive alone"
+            raise RtmeterError(message, field=field, remedy="leave out that or --archive")
 
 
 def _fleet(archive: str, out: Path) -> Path:

@@ -22,6 +22,8 @@ MADE = ".rtmeter-site.json"
 """The files that were made, and a hash of what they were made of: what is the same is not made again, and
 those of cells that are gone are removed."""
 
+FIRST = "index.html"
+
 FloorOf = Callable[[Path], Floor]
 
 
@@ -70,15 +72,22 @@ def write(
         if is_new(page, _about(history, made), f"cell {number} of {len(found)}: {history.cell}"):
             replace_file(out / page, pages.cell(history, made).encode())
     about = [now[f"cells/{history.page}"] for history in found]
-    first, beside = "index.html", "side-by-side.html"
+    beside = "side-by-side.html"
     if is_new(beside, about, "cells side by side"):
         replace_file(out / beside, pages.side_by_side(found).encode())
-    if is_new(first, about, "first page"):
-        replace_file(out / first, pages.index(found, made).encode())
+    if is_new(FIRST, about, "first page"):
+        replace_file(out / FIRST, pages.index(found, made).encode())
     if damage is not None:
         damage += wrong
     _forget(out, known, now)
-    return out / first
+    return out / FIRST
+
+
+def forget(out: Path, name: str) -> None:
+    """Has a page of the site in the folder made anew the next time, if there is a site."""
+    known = _known(out)
+    if known.pop(name, None) is not None:
+        _remember(out, known)
 
 
 def _about(history: History, made: Mapping[Path, str]) -> object:
@@ -117,9 +126,12 @@ def _forget(out: Path, known: Iterable[str], now: Mapping[str, str]) -> None:
         if page.parent.parent == out and page.suffix == ".html":
             with suppress(OSError):
                 page.unlink(missing_ok=True)
-    content = json.dumps(now, indent=0, sort_keys=True).encode()
     if known != now:
-        replace_file(out / MADE, content)
+        _remember(out, now)
+
+
+def _remember(out: Path, now: Mapping[str, str]) -> None:
+    replace_file(out / MADE, json.dumps(now, indent=0, sort_keys=True).encode())
 
 
 def _reports(found: list[History]) -> dict[Path, tuple[str, str]]:
