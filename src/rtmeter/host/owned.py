@@ -41,13 +41,17 @@ def own_folder(folder: Path, patience_s: float) -> tuple[int, list[Path]]:
 
 
 @contextlib.contextmanager
-def kept(folder: Path) -> Iterator[None]:
+def kept(folder: Path, *, wait: bool = True) -> Iterator[None]:
     """Keeps everybody else from owning what is there now, also if it is given another name meanwhile. Raises
-    OSError."""
+    OSError, and without ``wait`` BlockingIOError if another process has it."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        with contextlib.suppress(OSError):  # a file system without locks
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
+        except BlockingIOError:
+            raise
+        except OSError:  # a file system without locks
+            pass
         yield
     finally:
         os.close(descriptor)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Protocol, Self
 
 from rtmeter.errors import RtmeterError
 from rtmeter.host.identity import machine_id
+from rtmeter.host.owned import kept
 from rtmeter.host.root import Root
 from rtmeter.measure import cell as runner
 from rtmeter.measure.probe.supervise import Stop
@@ -65,13 +66,15 @@ class Run:
 
     @classmethod
     def resume(cls, out: Path, campaign: Campaign, scale: float) -> Self:
-        """The last run of the campaign under ``out``, which must be of the same text and scale."""
+        """The last run of the campaign under ``out``, which must be of the same text and scale, and go on in
+        no other process."""
         run = cls.last(out, campaign, scale)
-        about = store.read_run(run.folder)
-        added = [cell.id for cell in campaign.cells if cell.id not in about.cells]
-        rigs = (about.rigs or {}) | (_rigs_of(campaign) or {})
-        changed = about.changed(cells=[*about.cells, *added], rigs=rigs or None)
-        store.write_run(run.folder, changed, campaign.source)
+        with _alone(run.folder):
+            about = store.read_run(run.folder)
+            added = [cell.id for cell in campaign.cells if cell.id not in about.cells]
+            rigs = (about.rigs or {}) | (_rigs_of(campaign) or {})
+            changed = about.changed(cells=[*about.cells, *added], rigs=rigs or None)
+            store.write_run(run.folder, changed, campaign.source)
         return run
 
     @classmethod
@@ -125,12 +128,14 @@ class Run:
 
     @contextmanager
     def going_on(self) -> Iterator[None]:
-        """While the block runs, run.json says that the run has not ended."""
-        self._note(ended=None)
-        try:
-            yield
-        finally:
-            self._note(ended=store.stamp(datetime.now(UTC)))
+        """While the block runs, run.json says that the run has not ended, and no other process can go on with
+        it. Raises RtmeterError if one does."""
+        with _alone(self.folder):
+            self._note(ended=None)
+            try:
+                yield
+            finally:
+                self._note(ended=store.stamp(datetime.now(UTC)))
 
     def _note(self, **facts: Any) -> None:
         """Puts facts into run.json: whoever looks on sees by ``ended`` that nothing more will come."""
@@ -165,6 +170,20 @@ class Run:
                 watcher.ended(index, before)
             there.append(cell.id)
         return there
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """The run's folder is this process's. Raises RtmeterError if it is another's."""
+    with ExitStack() as stack:
+        with store.writing(folder):
+            try:
+                stack.enter_context(kept(folder, wait=False))
+            except BlockingIOError:
+                message = "goes on: another process measures it"
+                remedy = f"see it by `rtmeter watch {folder}`, and resume it when it has ended"
+                raise RtmeterError(message, field="run", value=str(folder), remedy=remedy) from None
+        yield
 
 
 def _rigs_of(campaign: Campaign) -> dict[str, RigOfRun] | None:
