@@ -148,3 +148,25 @@ def test_a_deadline_thread_that_yields_is_not_going_to_sleep() -> None:
     program.back(1410, "sched_yield")
     program.sleep(2300, 3000, 3100)
     assert [known for *_, known in released(program)] == [True, False]
+
+
+@pytest.mark.parametrize("preempted", [False, True])
+def test_a_timer_that_comes_before_the_thread_sleeps_is_a_release_that_is_served_without_a_sleep(
+    preempted: bool,
+) -> None:
+    program = Program()
+    program.sleep(50, 1000, 1100)
+    program.enter(1300, "clock_nanosleep")
+    program.arm(1310, 2000)
+    if preempted:
+        program.leave(1315, RUNNABLE)
+    program.fire(2005, 2000, on=77 if preempted else T)
+    program.wake(2010, by=77 if preempted else T)
+    if preempted:
+        program.come(2400)
+    program.back(2410, "clock_nanosleep")
+    program.sleep(2500, 3000, 3100)
+    first, second = jobs(program)
+    assert (first.release_ns, first.free_ns) == (1000, 1310)
+    assert (second.release_ns, second.wake_ns, second.free_ns) == (2000, 2410, 2520)
+    assert second.busy_ns == 110

@@ -261,7 +261,7 @@ class Reader:
         if self._on_since is not None and cpu != self._cpu:
             self._early = waking
         if self._open is None:
-            if by_timer and self._in_call and self._on_since is not None and self._armed:
+            if by_timer and self._in_call and self._armed:
                 self._serve(by_timer[1], by_timer[2])
                 return
             if self._whole or self._on_since is not None:
@@ -281,7 +281,7 @@ class Reader:
         return replace(sleep, woken_ns=waking.at_ns, due_ns=due_ns, kind=kind, known=known)
 
     def _serve(self, due_ns: int, function: str) -> None:
-        """It was due when it was armed: the thread does not leave the CPU."""
+        """It was due when it was armed, or before the thread had gone to sleep: it does not sleep."""
         assert self._armed is not None
         began, ran, *_ = self._armed
         self._spent[function] = due_ns
