@@ -12,7 +12,7 @@ from rtmeter.attach.grid import BUDGET_NS, EXACT_NS, loop_of, mode_of, tolerance
 from rtmeter.attach.jobs import Job
 from rtmeter.attach.releases import columns_of
 from rtmeter.attach.sleeps import MESSAGE
-from rtmeter.model import ABSENT, SERVED, SKIPPED
+from rtmeter.model import ABSENT, LOST, SERVED, SKIPPED
 
 MS = 1_000_000
 
@@ -75,6 +75,41 @@ def test_a_release_that_a_late_wake_up_passed_over_counts_until_its_work_is_done
     found = columns_of([late, *jobs([2 * MS, MS])[1:]], loop_of(jobs([MS] * 5)))
     assert found["status"].tolist() == [SERVED, SKIPPED, SERVED, SERVED]
     assert found["free_ns"].tolist()[:2] == [2 * MS + 700] * 2
+
+
+def rows(found: list[Job]) -> list[tuple[int, int]]:
+    """Release, in us, and status."""
+    columns = columns_of(found, loop_of(jobs([MS] * 5)))
+    releases = [release // 1000 for release in columns["release_ns"].tolist()]
+    return list(zip(releases, columns["status"].tolist(), strict=True))
+
+
+def test_what_a_message_released_comes_after_the_releases_that_were_passed_over_before_it() -> None:
+    first, second, third = jobs([4 * MS, MS])
+    found = [first, message(3_500_000, 3_600_000), message(4_700_000, 4_800_000), second, third]
+    assert rows(found) == [
+        *((1000, SERVED), (2000, SKIPPED), (3000, SKIPPED), (3500, SERVED), (4000, SKIPPED)),
+        *((4700, SERVED), (5000, SERVED), (6000, SERVED)),
+    ]
+
+
+def test_and_after_those_that_are_served_late_once_its_work_is_done() -> None:
+    first, *late = jobs([MS, MS, MS])
+    late = [replace(job, wake_ns=job.wake_ns + 3 * MS, free_ns=job.free_ns + 3 * MS) for job in late]
+    assert rows([first, message(3_500_000, 5 * MS), *late, message(6 * MS, 7 * MS)]) == [
+        *((1000, SERVED), (2000, SERVED), (3000, SERVED), (3500, SERVED), (4000, SERVED), (6000, SERVED))
+    ]
+
+
+def test_what_is_not_known_is_in_order_of_time_too() -> None:
+    first, second = jobs([3 * MS])
+    unknown = replace(message(3_200_000, 3_300_000), known=False)
+    found = [first, message(2_500_000, 2_600_000), unknown, second, message(4_500_000, 4_600_000)]
+    end = replace(message(4_200_000, 4_300_000), known=False)
+    assert rows([*found, end]) == [
+        *((1000, SERVED), (2000, LOST), (2500, SERVED), (3000, LOST), (4000, SERVED), (4200, LOST)),
+        (4500, SERVED),
+    ]
 
 
 def test_an_interval_goes_from_the_wake_up_before_whatever_released_it() -> None:

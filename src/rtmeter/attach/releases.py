@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from operator import itemgetter
 
 import numpy as np
 
@@ -39,27 +41,35 @@ def rows_of(
     grid = _Grid(loop.period_ns, within_ns) if loop.on_grid and loop.period_ns else None
     since: list[Job] = []  # the last release on the grid, and what else was done after it
     lost: list[Job] = []
+    held: list[ReleaseRow] = []  # of what a timer did not release: skipped ones may lie before them
     for job, period_ns in jobs:
         if not job.known:
             lost.append(job)
             if grid is not None and period_ns is not None:
                 grid.period_ns = period_ns
             continue
+        interval = job.wake_ns - since[-1].wake_ns if since and not lost else ABSENT
+        row = job.release_ns, job.wake_ns, job.free_ns, job.busy_ns, interval, SERVED
         if grid is None:
             yield from (_nothing(one.release_ns) for one in lost)
-        elif job.by_timer:
+            yield row
+            since, lost = [job], []
+            continue
+        held.append(row)
+        if job.by_timer:
             passed = grid.passed(job.release_ns)
             if lost:
-                yield from (_nothing(release) for release in passed or [one.release_ns for one in lost])
+                held += (_nothing(release) for release in passed or [one.release_ns for one in lost])
             else:
-                yield from (_skipped(release, since) for release in passed)
+                held += (_skipped(release, since) for release in passed)
             grid.period_ns = period_ns or grid.period_ns
-        interval = job.wake_ns - since[-1].wake_ns if since and not lost else ABSENT
-        yield job.release_ns, job.wake_ns, job.free_ns, job.busy_ns, interval, SERVED
-        if grid is None or job.by_timer:
+            held.sort(key=itemgetter(0))
+            until = bisect_right(held, job.release_ns, key=itemgetter(0))
+            yield from held[:until]
+            held = held[until:]
             since, lost = [], []
         since.append(job)
-    yield from (_nothing(one.release_ns) for one in lost)
+    yield from sorted([*held, *(_nothing(one.release_ns) for one in lost)], key=itemgetter(0))
 
 
 def _nothing(release_ns: int) -> ReleaseRow:
