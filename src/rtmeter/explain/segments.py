@@ -169,7 +169,7 @@ class Explainer:
         if state.expiry_ns is not None and now < state.expiry_ns:
             return Key("armed_later")
         if now >= state.fired_ns:
-            return Key("interrupt", known.trace.name_of(state.irq))
+            return Key("interrupt", None if state.irq == NOT_INSIDE else known.trace.name_of(state.irq))
         if (outer := self._not_the_thread(piece)) is not None:
             return outer.key
         if piece.thread == IDLE:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rtmeter.explain.cpus import BEGINNING, NOT_INSIDE
-from rtmeter.explain.events import LOST, NO_VALUE, RUNNABLE, SWITCH, Trace
+from rtmeter.explain.events import LOST, NO_VALUE, RUNNABLE, SWITCH, SYS_IN, SYS_OUT, Trace
 from rtmeter.explain.threads import IDLE, KnownTrace
 
 _NO_ROW = -1
@@ -39,7 +39,7 @@ class Runnable(StateSpan):
 @dataclass(frozen=True, slots=True)
 class TimerSleep(StateSpan):
     """Ended by a timer that was due at ``expiry_ns`` (None: not told), fired on ``cpu`` at ``fired_ns`` in
-    the interrupt that the row ``irq`` tells."""
+    the interrupt that the row ``irq`` tells, NOT_INSIDE if none does."""
 
     cpu: int
     expiry_ns: int | None
@@ -77,6 +77,8 @@ def states_of(known: KnownTrace, thread: int) -> list[StateSpan]:
     for place, move in enumerate(moves):
         end_ns = ends[place] if place < len(ends) else None
         following = moves[place + 1] if place + 1 < len(moves) else None
+        if following is not None and _is_woken_at_once(known, thread, moves[place - 1], move, following):
+            move = replace(move, to="woken")
         states.append(_state(known, thread, move, end_ns, following, ran_on))
         ran_on = move.cpu if move.to == "on" else -1 if move.to == "unknown" else ran_on
     return states
@@ -87,10 +89,16 @@ def _moves(known: KnownTrace, thread: int) -> Iterator[_Move]:
     there = next((cpu for cpu, first in known.cpus.first.items() if first == thread), None)
     now = _Move(BEGINNING, "unknown") if there is None else _Move(BEGINNING, "on", there)
     yield now
+    lost = _NO_ROW  # the first since then
     for row in sorted({*known.moves[thread], *known.lost}):
         to = _where_to(known, thread, now, row)
+        if to is None and trace.event[row] == LOST:
+            lost = row if lost == _NO_ROW else lost
+        elif to is None and now.to in ("woken", "runnable") and lost != _NO_ROW:
+            yield _Move(trace.time_ns[lost], "unknown", trace.cpu[lost], lost)
+            to = "woken"  # it slept meanwhile
         if to is not None:
-            now = _Move(trace.time_ns[row], to, trace.cpu[row], row)
+            now, lost = _Move(trace.time_ns[row], to, trace.cpu[row], row), _NO_ROW
             yield now
 
 
@@ -125,14 +133,26 @@ def _state(
     return StateSpan(start_ns, end_ns)
 
 
+def _is_woken_at_once(known: KnownTrace, thread: int, before: _Move, move: _Move, after: _Move) -> bool:
+    """Whether it went to sleep while a waking was on its way, so that none came once it slept: one from
+    another CPU, after the last that it did on its own (else it went on running, and no sleep was ended)."""
+    if (before.to, move.to, after.to) != ("on", "asleep", "on"):
+        return False
+    waking = _last_before(known.wakings[thread], move.row)
+    did = [_last_before(rows, move.row) for rows in (known.system[thread], known.armed[thread])]
+    if waking <= max(before.row, *did) or known.trace.cpu[waking] == move.cpu:
+        return False
+    pieces = (cpu.within(move.time_ns, after.time_ns) for cpu in known.cpus.of.values())
+    return not any(piece.lost for of_one in pieces for piece in of_one)
+
+
 def _sleep(known: KnownTrace, thread: int, start_ns: int, end_ns: int | None, waking: int) -> StateSpan:
     trace, irq, softirq = known.trace, known.cpus.irq[waking], known.cpus.softirq[waking]
+    fired = _last_fired(known, thread, waking)
+    if fired != _NO_ROW:
+        expiry_ns = _expiry(trace, known, thread, fired)
+        return TimerSleep(start_ns, end_ns, trace.cpu[fired], expiry_ns, trace.time_ns[fired], irq)
     if irq != NOT_INSIDE:
-        woken_before = _last_before(known.wakings[thread], waking)
-        fired = _last_fired(known, thread, irq, woken_before, waking)
-        if fired != _NO_ROW:
-            expiry_ns = _expiry(trace, known, thread, fired)
-            return TimerSleep(start_ns, end_ns, trace.cpu[fired], expiry_ns, trace.time_ns[fired], irq)
         return Wait(start_ns, end_ns, trace.name_of(irq), IDLE, NOT_INSIDE, waking)
     if softirq != NOT_INSIDE:
         return Wait(start_ns, end_ns, trace.name_of(softirq), IDLE, softirq, waking)
@@ -141,11 +161,28 @@ def _sleep(known: KnownTrace, thread: int, start_ns: int, end_ns: int | None, wa
     return Wait(start_ns, end_ns, name, max(waker, IDLE), NOT_INSIDE, waking)
 
 
-def _last_fired(known: KnownTrace, thread: int, irq: int, after: int, before: int) -> int:
-    """The last firing in an interrupt of a timer of the thread; others may have fired elsewhere since."""
-    rows = known.fired[thread]
-    between = rows[bisect_right(rows, after) : bisect_left(rows, before)]
-    return next((row for row in reversed(between) if known.cpus.irq[row] == irq), _NO_ROW)
+def _last_fired(known: KnownTrace, thread: int, waking: int) -> int:
+    """The last firing of a timer of the thread in the interrupt in which it is woken; others may have fired
+    elsewhere since. Where no interrupts are told: on that CPU, where no thread has done anything since."""
+    cpus, rows = known.cpus, known.fired[thread]
+    since = bisect_right(rows, _last_before(known.wakings[thread], waking))
+    for row in reversed(rows[since : bisect_left(rows, waking)]):
+        if cpus.irq[row] != cpus.irq[waking]:
+            continue
+        if cpus.irq[row] != NOT_INSIDE or _is_one_interrupt(known, row, waking):
+            return row
+    return _NO_ROW
+
+
+def _is_one_interrupt(known: KnownTrace, fired: int, waking: int) -> bool:
+    """Whether a waking may come in the interrupt, of which nothing tells, in which a timer fired."""
+    trace, softirqs = known.trace, known.cpus.softirq
+    here = (row for row in range(fired, waking) if trace.cpu[row] == trace.cpu[waking])
+    return (
+        trace.cpu[fired] == trace.cpu[waking]
+        and softirqs[fired] == softirqs[waking] == NOT_INSIDE
+        and not any(trace.event[row] in (SWITCH, SYS_IN, SYS_OUT, LOST) for row in here)
+    )
 
 
 def _expiry(trace: Trace, known: KnownTrace, thread: int, fired: int) -> int | None:

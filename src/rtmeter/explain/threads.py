@@ -94,7 +94,7 @@ class KnownTrace:
         fired, armed, faults = (np.flatnonzero(events == kind) for kind in (TIMER_FIRED, TIMER_ARMED, FAULT))
         self.fired, self.armed = _Rows(fired, targets[fired]), _Rows(armed, targets[armed])
         system = np.flatnonzero((events == SYS_IN) | (events == SYS_OUT))
-        self._system, self._faults = _Rows(system, threads[system]), _Rows(faults, threads[faults])
+        self.system, self._faults = _Rows(system, threads[system]), _Rows(faults, threads[faults])
         self.lost = np.flatnonzero(events == LOST).tolist()
         self._ends_ns: dict[int, list[int]] = {}
         for row in ended.tolist():
@@ -162,7 +162,7 @@ class KnownTrace:
         trace = self.trace
         anew = [row for row, there in self.cpus.after.items() if thread in there]
         since, opened = BEGINNING, NOBODY
-        for row in sorted([*self._system[thread], *anew]):
+        for row in sorted([*self.system[thread], *anew]):
             kind, now = trace.event[row], trace.time_ns[row]
             if opened != NOBODY:
                 yield self._call(opened, now)
@@ -189,7 +189,7 @@ class KnownTrace:
         """Whether an event tells if it is inside a system call, or would: it entered or left one, or its own
         code had a page fault."""
         faults = (self.trace.name_of(row) for row in self._faults[thread])
-        return not self._begins_anew or bool(self._system[thread]) or USER in faults
+        return not self._begins_anew or bool(self.system[thread]) or USER in faults
 
     def call_bounds(self, thread: int, start_ns: int, end_ns: int) -> Iterator[int]:
         """The times within a span at which it enters or leaves the kernel."""
