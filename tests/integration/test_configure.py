@@ -23,6 +23,9 @@ NO_MODULE = """#!/bin/sh
 case "$*" in *"import em"*) echo "ModuleNotFoundError: No module named 'em'" >&2; exit 1;; esac
 exec /usr/bin/python3 "$@"
 """
+WITH_MODULE = NO_MODULE.replace(
+    """ echo "ModuleNotFoundError: No module named 'em'" >&2; exit 1""", " exit 0"
+)
 NEEDS_EM = """
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 execute_process(COMMAND ${Python3_EXECUTABLE} -c "import em" RESULT_VARIABLE code)
@@ -118,7 +121,7 @@ def test_a_python_that_lacks_what_ros_needs_costs_the_ros_2_adapters_alone(
     sourced = {"AMENT_PREFIX_PATH": str(tmp_path / "ros"), "CMAKE_PREFIX_PATH": str(tmp_path / "ros")}
     sourced |= {"ROS_DISTRO": "planted"}
     broken = plant_python(tmp_path / "broken", NO_MODULE)
-    mended = plant_python(tmp_path / "mended", NO_MODULE.replace("exit 1", "exit 0"))
+    mended = plant_python(tmp_path / "mended", WITH_MODULE)
 
     rows = configure(build, sourced | {"PATH": broken})
     for adapter in ("rcl", "rclpy", "ros2"):
@@ -129,6 +132,25 @@ def test_a_python_that_lacks_what_ros_needs_costs_the_ros_2_adapters_alone(
     rows = configure(build, sourced | {"PATH": mended})
     for adapter in ("rcl", "rclpy", "ros2"):
         assert rows[adapter] == ("not built", "apt install ros-planted-rmw")
+    assert configure(build, {}) == without
+
+
+@pytest.mark.timeout(1200)
+def test_no_package_of_another_ros_2_stands_in_for_one_that_is_sourced(
+    tmp_path: Path, found: tuple[Path, Rows]
+) -> None:
+    """PATH may lead to it first, as that of an active virtual environment does that has PyPI's; and not every
+    setup file tells of a CMAKE_PREFIX_PATH."""
+    build, without = found
+    for name in ("rcl", "rmw", "rosidl_default_generators"):
+        plant_package(tmp_path / "another", name, f'message(FATAL_ERROR "another {name}")')
+    plant_package(tmp_path / "ros", "rcl", "")
+    sourced = {"AMENT_PREFIX_PATH": str(tmp_path / "ros"), "ROS_DISTRO": "planted"}
+    sourced["PATH"] = f"{tmp_path / 'another' / 'bin'}:{tmp_path / 'ros' / 'bin'}:{os.environ['PATH']}"
+    for more in ({}, {"CMAKE_PREFIX_PATH": str(tmp_path / "ros")}):
+        rows = configure(build, sourced | more)
+        for adapter in ("rcl", "rclpy", "ros2"):
+            assert rows[adapter] == ("not built", "apt install ros-planted-rmw")
     assert configure(build, {}) == without
 
 

@@ -3,6 +3,11 @@
 #   rtmeter_ros            rcl and its RMW, to link with
 #   rtmeter_msgs_c         the C code of the messages; rtmeter_msgs_cpp: the C++ code, of a sourced ROS 2 only
 #   rtmeter_ros_probe(P)   lets probe P find its libraries when it runs
+# Before what PATH leads to, such as PyPI's packages in a virtual environment: not every setup file tells CMake.
+if(DEFINED ENV{AMENT_PREFIX_PATH})
+  string(REPLACE ":" ";" sourced "$ENV{AMENT_PREFIX_PATH}")
+  list(PREPEND CMAKE_PREFIX_PATH ${sourced})
+endif()
 get_property(looked GLOBAL PROPERTY RTMETER_ROS_NEEDS SET)
 if(NOT looked)
   add_subdirectory(${CMAKE_CURRENT_LIST_DIR} ${CMAKE_BINARY_DIR}/rtmeter_msgs)

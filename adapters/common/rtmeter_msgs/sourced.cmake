@@ -1,6 +1,6 @@
-# A ROS 2 whose setup file was sourced: everything by its own CMake packages.
+# A ROS 2 whose setup file was sourced: everything by its own CMake packages, none of another that PATH leads to.
 foreach(package rcl rmw rosidl_default_generators)
-  find_package(${package} QUIET)
+  find_package(${package} QUIET NO_SYSTEM_ENVIRONMENT_PATH)
   if(NOT ${package}_FOUND)
     set_property(GLOBAL PROPERTY RTMETER_ROS_NEEDS "apt install ros-$ENV{ROS_DISTRO}-${package}")
     return()
@@ -9,7 +9,7 @@ endforeach()
 set_property(GLOBAL PROPERTY RTMETER_ROS sourced)
 
 # Client libraries that have actions bring what an action's messages are made of.
-find_package(action_msgs QUIET)
+find_package(action_msgs QUIET NO_SYSTEM_ENVIRONMENT_PATH)
 if(action_msgs_FOUND)
   list(APPEND files action/Errand.action)
 endif()
