@@ -8,12 +8,13 @@ import os
 import random
 import signal
 import subprocess
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from discovery_runs import ASKED, measured, served
 from namespaces import multicast_network
 
 from front import ended, probes_of, rtmeter, running
@@ -113,48 +114,35 @@ def test_random_scripts_are_logged_as_plain_loops_have_it(sized: Any, tmp_path: 
     assert {(cold, status) for cold in (True, False) for status in (SERVED, LOST)} <= seen
 
 
-ASKED = ("measure", "discovery", "--period", "400ms", "--warm-up", "0")
-
-
-def measured(out: Path, *more: object, code: int = 0, inside: Sequence[str] = ()) -> dict[str, Any]:
-    done = rtmeter(*ASKED, *more, "--out", out, inside=inside)
-    assert done.code == code, done.out + done.err
-    cell: dict[str, Any] = json.loads((out / "cell.json").read_text())
-    return cell
-
-
 def over(adapter: str, *more: object, id: str | None = None) -> Any:
     built = adapter in find_probes()
     mark = pytest.mark.skipif(not built, reason=f"the adapter {adapter} is not built here")
     return pytest.param((adapter, *more), marks=mark, id=id or adapter)
 
 
-SOON = ("--period", "4s", "--loss-timeout", "3s")
-"""Of who finds others at once, unless the machine stands still for a while."""
-LATER = ("--period", "7s", "--loss-timeout", "6s")
 PRESENT = ("--others", "present")
 
 
 @pytest.mark.parametrize(
     "asked",
     [
-        over("posix", "--samples", 2, "--participants", 3, *PRESENT, *SOON, id="posix, present"),
-        over("cyclonedds", "--samples", 1, "--participants", 3, *SOON),
-        over("cyclonedds", "--samples", 2, *PRESENT, *SOON, id="cyclonedds, others present"),
-        over("fastdds", "--samples", 1, *LATER),
-        over("rcl", "--samples", 1, *LATER),
-        over("rclpy", "--samples", 1, *LATER),
-        over("ecal", "--samples", 1, "--participants", 3, *LATER),
-        over("zenoh", "--samples", 1, "--participants", 3, *LATER),
-        over("zenoh", "--samples", 2, *PRESENT, *SOON, id="zenoh, others present"),
-        over("iceoryx2", "--samples", 2, "--participants", 3, *SOON),
-        over("ros1", "--samples", 2, "--participants", 3, *SOON),
-        over("iceoryx2", "--samples", 2, "--participants", 3, *PRESENT, *SOON, id="iceoryx2, others present"),
+        over("posix", "--samples", 2, "--participants", 3, *PRESENT, id="posix, present"),
+        over("cyclonedds", "--samples", 1, "--participants", 3),
+        over("cyclonedds", "--samples", 2, *PRESENT, id="cyclonedds, others present"),
+        over("fastdds", "--samples", 1),
+        over("rcl", "--samples", 1),
+        over("rclpy", "--samples", 1),
+        over("ecal", "--samples", 1, "--participants", 3),
+        over("zenoh", "--samples", 1, "--participants", 3),
+        over("zenoh", "--samples", 2, *PRESENT, id="zenoh, others present"),
+        over("iceoryx2", "--samples", 2, "--participants", 3),
+        over("ros1", "--samples", 2, "--participants", 3),
+        over("iceoryx2", "--samples", 2, "--participants", 3, *PRESENT, id="iceoryx2, others present"),
     ],
 )
 def test_participants_in_processes_of_their_own_find_each_other(tmp_path: Path, asked: Any) -> None:
     adapter, *more = asked
-    cell = measured(tmp_path / "cell", "--adapter", adapter, "--keep-log", *more)
+    cell, folder = served(tmp_path, "--adapter", adapter, "--keep-log", *more)
     summary = cell["summary"]
     n = cell["config"]["samples"]
     assert cell["valid"] and summary["identity"].endswith(f": {n} = {n} + 0 + 0")
@@ -165,7 +153,7 @@ def test_participants_in_processes_of_their_own_find_each_other(tmp_path: Path, 
     assert not {w["type"] for w in cell["warnings"]} & {"too_many_matches", "too_early", "mostly_lost"}
     assert cell["counters"]["corrupted"] == cell["counters"]["refused_calls"] == 0
     n = cell["config"]["participants"]
-    logs = [LogReader(tmp_path / "cell" / "stages" / f"p{one}.rtlog") for one in range(n)]
+    logs = [LogReader(folder / "stages" / f"p{one}.rtlog") for one in range(n)]
     for reader in logs:  # all on one grid, in which who stays has started before
         release_ns, started_ns = (whole_column(reader, name) for name in ("release_ns", "started_ns"))
         assert np.diff(release_ns).tolist() == [cell["config"]["period_ns"]] * (cell["config"]["samples"] - 1)
@@ -177,16 +165,16 @@ def test_participants_in_processes_of_their_own_find_each_other(tmp_path: Path, 
 @pytest.mark.skipif("lcm" not in find_probes(), reason="the adapter lcm is not built here")
 @pytest.mark.parametrize("others", ["cold", "present"])
 def test_where_the_middleware_tells_of_no_matches_they_hear_each_other(tmp_path: Path, others: str) -> None:
-    given = ("--participants", 3, "--others", others, "--samples", 2, *SOON, "--keep-log")
+    given = ("--participants", 3, "--others", others, "--samples", 2, "--keep-log")
     with multicast_network() as inside:
-        cell = measured(tmp_path / "cell", "--adapter", "lcm", *given, inside=inside)
+        cell, folder = served(tmp_path, "--adapter", "lcm", *given, inside=inside)
     summary = cell["summary"]
     assert cell["valid"] and summary["identity"].endswith(": 2 = 2 + 0 + 0")
     assert "matches" not in cell["adapter_facts"] and "time_to_matched" not in summary["quantities"]
     first = summary["quantities"]["time_to_first"]["per_release"]
     assert 0 < first["min_ns"] <= first["max_ns"] < cell["config"]["loss_timeout_ns"]
     for one in range(3):
-        columns = LogReader(tmp_path / "cell" / "stages" / f"p{one}.rtlog")
+        columns = LogReader(folder / "stages" / f"p{one}.rtlog")
         assert (whole_column(columns, "matched_ns") == ABSENT).all()
         assert (whole_column(columns, "first_ns") > whole_column(columns, "started_ns")).all()
 

@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 from daemons import alive, roudi_answers, roudi_of, watches, without_roudi
 from dds_runs import in_order, settled, threads_in_proc, threads_of
+from discovery_runs import served
 from probe_runs import (
     LONG,
     MS,
@@ -85,10 +86,8 @@ def test_wakeup_beside_its_threads(tmp_path: Path, before: str) -> None:
 
 
 def test_participants_that_start_together_share_a_roudi_and_hear_each_other(tmp_path: Path) -> None:
-    given = ("--participants", 3, "--period", "4s", "--loss-timeout", "3s", "--warm-up", 0, "--samples", 1)
-    done = rtmeter("measure", "discovery", "--adapter", "iceoryx", *given, "--out", tmp_path / "cell")
-    assert done.code == 0, done.err
-    summary = json.loads((tmp_path / "cell" / "cell.json").read_text())["summary"]
+    cell, _ = served(tmp_path, "--adapter", "iceoryx", "--participants", 3, "--samples", 1)
+    summary = cell["summary"]
     assert summary["identity"].endswith(": 1 = 1 + 0 + 0")
     assert "time_to_matched" not in summary["quantities"]  # it tells not of how many
 
