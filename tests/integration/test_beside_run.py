@@ -153,8 +153,11 @@ TOPICS, ROUTER = ("--option", "transport=topics"), ("--option", "via=router")
     ],
 )
 def test_every_subscriber_receives_what_the_server_does(tmp_path: Path, given: tuple[str, ...]) -> None:
-    cell = measured(given, tmp_path, "--samples", "60", "--subscribers", "3")
-    counts, sent = cell["summary"]["counts"], cell["beside"]["sent"]
+    for attempt in range(5):  # a machine that stands still for all that is measured skips it all
+        cell = measured(given, tmp_path / str(attempt), "--samples", "60", "--subscribers", "3")
+        counts, sent = cell["summary"]["counts"], cell["beside"]["sent"]
+        if sent > 0:
+            break
     assert counts["released"] == 60 and sent == counts["served"] + counts["lost"] > 0
     assert set(subscribers_of(cell)) == {"server", "subscriber2", "subscriber3"}
     assert set(subscribers_of(cell).values()) == {(sent, 0)}
