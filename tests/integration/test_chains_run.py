@@ -230,7 +230,7 @@ def test_stages_of_one_process_hear_each_other_and_others(
 ) -> None:
     if adapter not in find_probes():
         pytest.skip(f"the adapter {adapter} is not built here")
-    more = ("--samples", 60, "--reliability", reliability, "--history-depth", 200)
+    more = ("--samples", 60, "--reliability", reliability, "--history-depth", 200, "--loss-timeout", "3s")
     cell = measured(tmp_path, TOGETHER, *more, adapter=adapter)
     assert cell["valid"], cell["warnings"]
     assert cell["chain"]["processes"]["both"] == ["left", "right", "motor"]

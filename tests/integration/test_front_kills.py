@@ -31,7 +31,7 @@ name: killed
 defaults: {measurement: wakeup, adapter: posix, warm_up: 0s}
 cells:
 - {name: short, samples: 50}
-- {name: long, duration: 4s}
+- {name: long, duration: 12s}
 """
 
 
