@@ -204,7 +204,7 @@ def test_a_null_adapter_has_no_server(tmp_path: Path) -> None:
 
 def test_a_full_ring_makes_the_result_invalid(tmp_path: Path) -> None:
     """The writer stands still until more releases have passed than the ring holds (32,768)."""
-    options = ["--period", "100us", "--duration", "8s", "--deadline", "1h", "--json"]
+    options = ["--period", "100us", "--duration", "14s", "--deadline", "1h", "--json"]
     with running(*WAKEUP, *options, "--out", tmp_path / "cell") as front:
         until(lambda: rows_of(tmp_path / "cell.partial" / store.CLIENT_LOG) > 100, of=front)
         (probe,) = probes_of(front.pid)
