@@ -101,12 +101,12 @@ def test_its_thread_is_ordinary_beside_real_time_ones(tmp_path: Path, name: str)
 @built["cyclonedds"]
 def test_a_server_without_it_is_told(tmp_path: Path) -> None:
     # As long to find each other as to hear nothing.
-    config: Config = {"adapter": "cyclonedds", "connect_timeout_ns": 6_000 * MS} | second("same_node")
+    config: Config = {"adapter": "cyclonedds", "connect_timeout_ns": 12_000 * MS} | second("same_node")
     with client_and_server(tmp_path, config, {"second_topic": None}) as (client, _):
         assert client.end() == 1
     error = next(event for event in client.events if event["event"] == "error")
     assert (error["field"], error["value"]) == ("second_topic", "same_node")
-    assert "within 6000 ms" in error["message"] and error["remedy"]
+    assert "within 12000 ms" in error["message"] and error["remedy"]
 
 
 @pytest.mark.parametrize("name", ["posix", "ros1", "iceoryx", "rclpy"])
