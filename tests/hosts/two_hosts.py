@@ -114,7 +114,8 @@ class Hosts:
         """Kills all of that name that logins run on the second host."""
         for pid in self.sessions():
             if name_of(pid) == program:
-                os.kill(pid, 9)
+                with contextlib.suppress(ProcessLookupError):  # it has ended meanwhile
+                    os.kill(pid, 9)
 
     def qdiscs(self) -> list[str]:
         """What queues the packets that each host sends."""
