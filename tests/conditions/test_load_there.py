@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from rtmeter.conditions import companion_there
-from rtmeter.conditions.companion import Companion
 from rtmeter.conditions.processes import children, members
 from rtmeter.conditions.stress_ng import StressNg
 from rtmeter.host.remote_root import RemoteRoot
@@ -58,18 +57,38 @@ def test_it_reports_what_it_did_and_leaves_nothing(there: RemoteRoot, tmp_path: 
     assert not (tmp_path / "not here").exists()
 
 
+@pytest.fixture
+def waits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """What timeout(1) was told to wait for, a line each; once ``silent`` is there, it waits 0.1 s."""
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    lines = (
+        "#!/bin/sh",
+        f'echo "$@" >>{folder}/waits',
+        f'test -e {folder}/silent && shift && set -- 0.1 "$@"',
+        f'exec {shutil.which("timeout")} "$@"',
+    )
+    (folder / "timeout").write_text("\n".join((*lines, "")))
+    (folder / "timeout").chmod(0o755)
+    (folder / "waits").touch()
+    (folder / ".profile").write_text(f"PATH={folder}:$PATH\n")  # read by the login shell there
+    monkeypatch.setenv("HOME", str(folder))
+    return folder / "waits"
+
+
 def test_it_ends_where_nothing_is_heard_any_more(
-    there: RemoteRoot, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    there: RemoteRoot, waits: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(companion_there, "_SILENCE_S", 4)
-    monkeypatch.setattr(companion_there, "_BEAT_S", 0.2)
-    beat, beaten = Companion.beat, []
-    monkeypatch.setattr(Companion, "beat", lambda self: (beat(self), beaten.append(self)))
+    monkeypatch.setattr(companion_there, "_BEAT_S", 0.1)
     load, pid = started(there, tmp_path)
-    until(lambda: load.death is not None or len(beaten) >= 30)  # longer than the silence that ends it
-    assert load.death is None  # it is heard
+    until(lambda: load.death is not None or len(waits.read_text().splitlines()) > 10)
+    assert load.death is None  # each beat is heard, and the next one waited for
+    assert set(waits.read_text().splitlines()) == {f"{companion_there._SILENCE_S} head -c 1"}
     assert isinstance(load._process, companion_there.CompanionThere)
     load._process._done.set()
+    load._process._beating.join()
+    waits.with_name("silent").touch()
+    load._process.beat()  # the last that is heard
     until(lambda: members(pid, Root()) == [])
     until(lambda: load.death is not None)
     until(lambda: list((tmp_path / "there").iterdir()) == [])
