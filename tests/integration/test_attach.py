@@ -157,7 +157,7 @@ def test_a_cell_says_that_it_is_attached_and_what_that_cost(pairs: dict[str, Pai
         record = pair.record
         assert (record.adapter, record.measurement) == ("attached", "loop")
         assert record.instrument["traced_ns_per_job"] > 0
-        assert record.counters["events_lost"] >= 0
+        assert "events_lost" in record.counters
         thread, found = record.threads.client[0], {one.id: one for one in record.findings or ()}
         assert ("normal_policy" in found) == (thread["policy"] == "other"), "as it is, not as rtmeter is"
         above = found["task_at_or_above"].items if "task_at_or_above" in found else []

@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +54,10 @@ def plant(
     path.write_text(f"{before} {user} {kernel} {reaped} 20 0 1 0 {started} 1000 10\n")
 
 
-def test_what_processes_took_between_looks_is_told_by_name(tmp_path: Path) -> None:
+def test_what_processes_took_between_looks_is_told_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(time, "thread_time", iter((1.0, 1.25, 3.0, 3.5)).__next__)  # begun, ended
     others = Others(Root(tmp_path))
     plant(tmp_path, 10, "cc1plus", 4.0)
     plant(tmp_path, 11, "cc1plus", 1.0)
@@ -73,7 +77,7 @@ def test_what_processes_took_between_looks_is_told_by_name(tmp_path: Path) -> No
         {"name": "new", "share": 0.075},
         {"name": "a (b) c", "share": 0.05},
     ]
-    assert found["looking_s"] >= 0
+    assert found["looking_s"] == 0.75
 
 
 def test_what_no_look_found_is_what_the_cpus_spent_besides(tmp_path: Path) -> None:
