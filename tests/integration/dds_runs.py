@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 import os
 import signal
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from probe_runs import SERVED, Columns, Config, Probe, client_and_server, counts, has, read
+from probe_runs import SERVED, Columns, Config, Probe, accounts, client_and_server, has, read
 
 from rtmeter.measure.probe.probes import find_probes
 
@@ -53,8 +54,7 @@ def settled(client: Probe, server: Probe, *, interrupted: bool = False) -> dict[
     assert client.end() == (4 if interrupted else 0), client.events
     assert server.end() == 0, server.events
     reader, columns = read(client.log)
-    found = counts(columns)
-    assert found["released"] == sum(found[name] for name in ("served", "lost", "skipped", "in_flight"))
+    found = accounts(client)
     assert interrupted or found["in_flight"] == 0
     assert has(columns, SERVED)
     counters = reader.meta["counters"]
@@ -99,12 +99,12 @@ def threads_in_proc(pid: int) -> dict[int, tuple[str, str, int]]:
     found = {}
     for task in Path(f"/proc/{pid}/task").iterdir():
         tid = int(task.name)
-        parameters = os.sched_getparam(tid)
-        found[tid] = (
-            (task / "comm").read_text().rstrip("\n"),
-            POLICIES[os.sched_getscheduler(tid)],
-            parameters.sched_priority,
-        )
+        with suppress(OSError):  # it has ended
+            found[tid] = (
+                (task / "comm").read_text().rstrip("\n"),
+                POLICIES[os.sched_getscheduler(tid)],
+                os.sched_getparam(tid).sched_priority,
+            )
     return found
 
 

@@ -177,6 +177,14 @@ def counts(columns: Columns) -> dict[str, int]:
     return found | {"released": len(measured), "warm_up": len(status) - len(measured)}
 
 
+def accounts(of: Probe) -> dict[str, int]:
+    """The same of a probe that has ended, whose log has each release that it says it recorded."""
+    _, columns = read(of.log)
+    said = of.events[-1]
+    assert (said["event"], said["rows"]) == ("end", len(columns["status"])), said
+    return counts(columns)
+
+
 def has(columns: Columns, code: int) -> bool:
     """Whether there is a row of that outcome. Warm-up counts: a stall after it may skip all the rest."""
     return bool(np.any((columns["status"] & 15) == code))

@@ -13,7 +13,19 @@ import pytest
 import ros_runs
 from dds_runs import settled, threads_of
 from pages import ROOT
-from probe_runs import LONG, SAMPLES, Config, client_and_server, counts, has, measure, probe, read, refusal
+from probe_runs import (
+    LONG,
+    SAMPLES,
+    Config,
+    accounts,
+    client_and_server,
+    counts,
+    has,
+    measure,
+    probe,
+    read,
+    refusal,
+)
 from ros_runs import MS, cycle, timer, with_environment
 
 from rtmeter.measure.probe.probes import find_probes
@@ -191,5 +203,5 @@ def test_an_interrupted_spin_ends_and_keeps_what_was_measured(tmp_path: Path, ex
         one.until_released()
         one.process.send_signal(signal.SIGINT)
         assert one.end() == 4, one.events
-    found = counts(read(one.log)[1])
+    found = accounts(one)
     assert found["released"] == found["served"] + found["skipped"] > 0
