@@ -197,8 +197,8 @@ def ratio(share: float | None) -> str:
 
 
 def share(part: float) -> str:
-    """A share in per cent: 41.9 %, 0.1 %, 0.002 %; never 0 % of what is more, nor 100 % of what is less; NaN: a
-    dash."""
+    """A share in per cent: 41.9 %, 0.1 %, 0.002 %; never 0 % of what is more, nor 100 % of what is less.
+    Of NaN a dash."""
     if math.isnan(part):
         return "-"
     percent = f"{100 * part:.3g}"
