@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from rtmeter.statistics.compare import compare, mover
+from rtmeter.statistics.effects import Stratum, interactions
 from rtmeter.statistics.estimates import estimates
 from rtmeter.statistics.gate import judge_gate, parse_gate
 from rtmeter.statistics.quantiles import Estimate
@@ -63,3 +64,25 @@ def test_a_gate_on_what_just_lost_its_quantile_in_two_pairs_cannot_tell() -> Non
     gate = parse_gate("p99<+5%")
     for one in ((kept, lost), (lost, kept)):
         assert judge_gate(gate, [one] * 2).outcome == "inconclusive"
+
+
+def test_pairs_are_no_surer_than_runs_whose_interval_ends_at_a_lost_release() -> None:
+    """Just fewer than a hundredth of the releases are lost: p99 is known, and its upper end is not."""
+    few = [run(0.0, seed) for seed in range(6)]
+    for values in few:
+        values[:: N // 45] = LATER
+    runs = [estimates(values, None, 0.95, ("50", "99")) for values in few]
+    assert all(math.isfinite(one.quantities["p99"].value) for one in runs)
+    assert all(math.isinf(one.quantities["p99"].upper) for one in runs)
+    whole = estimates(run(0.0, 7), None, 0.95, ("50", "99"))
+    gate = parse_gate("p99<+90%")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for pairs in (list(zip(runs[:3], runs[3:], strict=True)), [(whole, one) for one in runs]):
+            for added in (False, True):
+                p50, p99 = compare(pairs, added=added).shifts
+                assert p50.outcome != "not told" and p99.outcome == "not told"
+                assert p99.effect is not None and "lost release" in p99.effect.words
+            assert judge_gate(gate, pairs).outcome == "inconclusive"
+        there = [Stratum({"load": load}, tuple(pairs)) for load in ("idle", "full")]
+        assert interactions("p99", there, 0.95) == []

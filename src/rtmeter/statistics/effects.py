@@ -27,6 +27,8 @@ Pair = tuple[Estimates, Estimates]
 """A run at the reference, and the matched one at the level."""
 
 
+_LOST_END = "a run's own interval ends at a lost release: how late it may be is not known"
+
 _RISK_OF_INTERACTIONS = 0.2
 """The share of the risk that is theirs: what a factor does over all is asked first."""
 
@@ -119,7 +121,8 @@ class _Spread:
         return max(self.apart, own / float(scipy.special.ndtri((1 + each) / 2)))
 
     def reach(self, weights: np.ndarray, each: float) -> float:
-        """Half the width of the interval of a weighted sum of the strata's means; NaN without a spread."""
+        """Half the width of the interval of a weighted sum of the strata's means; NaN without a spread,
+        infinite where an end of a run's own is lost."""
         if self.freedom < 1:
             return math.nan
         error = math.sqrt(self.variance * float(np.sum(weights**2 / self.counts)))
@@ -152,8 +155,8 @@ def effect(quantity: str, strata: Sequence[Stratum], each: float, *, added: bool
     middle = float(spread.means.mean())
     reach = spread.reach(np.full(len(strata), 1 / len(strata)), each)
     times = math.exp(middle) if quotient else math.nan
-    if math.isnan(reach):
-        words = "one run each: how runs differ anyway is not seen"
+    if not math.isfinite(reach):
+        words = _LOST_END if math.isinf(reach) else "one run each: how runs differ anyway is not seen"
         return Effect(quantity, first, second, times, math.nan, math.nan, "not told", words=words)
     lower, upper = middle - reach, middle + reach
     if not quotient:
@@ -232,7 +235,8 @@ def interactions(quantity: str, strata: Sequence[Stratum], each: float) -> list[
 
 
 _Scale = Callable[[str, Estimates, float], tuple[float, float]]
-"""A run's quantity on a scale, and how far its own interval at a confidence reaches there on either side."""
+"""A run's quantity on a scale, and how far its own interval at a confidence reaches there on either side:
+infinitely, where an end of it is lost."""
 
 
 def _spread(quantity: str, strata: Sequence[Stratum], each: float, scale: _Scale) -> _Spread:
@@ -259,14 +263,14 @@ def _log(quantity: str, run: Estimates, each: float) -> tuple[float, float]:
     if quantity == RATIO:
         odds, error = log_odds(one, run.n)
         return odds, float(scipy.special.ndtri((1 + each) / 2)) * error
-    ends = [math.log(end / one.value) for end in (one.lower, one.upper) if 0 < end < math.inf]
+    ends = [math.log(end / one.value) for end in (one.lower, one.upper) if end > 0]
     return math.log(one.value), max((abs(end) for end in ends), default=0.0)
 
 
 def _plain(quantity: str, run: Estimates, each: float) -> tuple[float, float]:
     """As it is, in ns."""
     one = run.quantities[quantity]
-    ends = (abs(end - one.value) for end in (one.lower, one.upper) if math.isfinite(end))
+    ends = (abs(end - one.value) for end in (one.lower, one.upper) if not math.isnan(end))
     return one.value, max(ends, default=0.0)
 
 
