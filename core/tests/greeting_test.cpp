@@ -100,14 +100,18 @@ TEST(Goals, AreGivenUntilAFeedbackHasComeToo) {
   EXPECT_EQ(goals_until_set_up(RTM_SERVICE, 99, nullptr), Goals{0});
 }
 
-// Three greetings are refused; of five messages the second is.
-TEST(FurtherPublisher, SaysHowManyOfItsMessagesWereTaken) {
+Config publisher_by_hand() {
   Config config = config_by_hand(RTM_ROUNDTRIP, 0, 1);
   config.role = RTM_ROLE_BESIDE;
   config.beside = BesideConfig{};
   config.beside->as = BesideAs::publisher;
   config.beside->number = 2;
-  ByHand hand(config);
+  return config;
+}
+
+// Three greetings are refused; of six messages the second is.
+TEST(FurtherPublisher, SaysHowManyOfItsMessagesWereTaken) {
+  ByHand hand(publisher_by_hand());
   std::vector<std::uint64_t> taken;
   const auto take = [&](const Sent& sent) { taken.push_back(sent.sequence); };
   first_release_told() = 0;
@@ -121,8 +125,43 @@ TEST(FurtherPublisher, SaysHowManyOfItsMessagesWereTaken) {
   hand.run();
   first_release_told() = 0;
   EXPECT_EQ(taken, (std::vector<std::uint64_t>{publication::sequence(2, 0), publication::sequence(2, 2),
-                                               publication::sequence(2, 3), publication::sequence(2, 4)}));
-  EXPECT_EQ(hand.measurement->facts().find("published")->find("sent")->dump(), "4");
+                                               publication::sequence(2, 3), publication::sequence(2, 4),
+                                               publication::sequence(2, 5)}));
+  EXPECT_EQ(hand.measurement->facts().find("published")->find("sent")->dump(), "5");
+}
+
+// When it published what, of period 100 ns: it wakes 450 ns late for release 2, and is told meanwhile that
+// the client has ended. To publish takes it that long.
+std::vector<std::int64_t> published_after_a_stall(std::int64_t takes_ns) {
+  ByHand hand(publisher_by_hand());
+  std::vector<std::int64_t> at_ns;
+  const auto look = [&] {
+    if (hand.clock.at_ns >= 750) first_release_told() = -1;
+    hand.stop = hand.measurement->silent();
+  };
+  first_release_told() = 1;
+  hand.clock.late_ns[300] = 450;
+  hand.middleware.publish = [&](const Sent& sent) {
+    EXPECT_EQ(sent.sequence, publication::sequence(2, at_ns.size()));
+    EXPECT_FALSE(hand.measurement->silent());
+    at_ns.push_back(hand.clock.at_ns);
+    hand.clock.at_ns += takes_ns;
+    look();
+  };
+  hand.clock.on_sleep = look;
+  hand.run();
+  first_release_told() = 0;
+  return at_ns;
+}
+
+TEST(FurtherPublisher, CatchesUpWithWhatWasDueWhenItIsToldToEnd) {
+  EXPECT_EQ(published_after_a_stall(0), (std::vector<std::int64_t>{100, 200, 750, 750, 750, 750, 750}));
+}
+
+TEST(FurtherPublisher, GivesUpAfterASecondWhereItIsTooSlow) {
+  constexpr std::int64_t kTakes = 400'000'000;
+  EXPECT_EQ(published_after_a_stall(kTakes),
+            (std::vector<std::int64_t>{100, 100 + kTakes, 100 + 2 * kTakes, 100 + 3 * kTakes}));
 }
 
 }  // namespace

@@ -17,6 +17,8 @@ from ros2_runs import EXECUTORS, needs_ros2
 
 from front import ended, probes_of, rows_of, rtmeter, running
 from rtmeter.cli import invoke
+from rtmeter.measure.probe.beside import FurtherProcesses
+from rtmeter.measure.probe.probe_process import ProbeProcess
 from rtmeter.measure.probe.probes import find_probes
 from waiting import until
 
@@ -230,6 +232,30 @@ def test_every_subscriber_receives_what_further_publishers_send(
     assert counts["released"] == 60 and cell["counters"]["corrupted"] == 0  # nobody answered them
     assert set(subscribers_of(cell).values()) == {(cell["beside"]["sent"], 0)}
     assert cell["config"]["publishers"] == 3 and not list(tmp_path.rglob("*.rtlog"))
+
+
+@pytest.mark.skipif("zeromq" not in find_probes(), reason="the adapter zeromq is not built here")
+def test_who_hears_publishers_ends_once_they_have_published_what_was_due(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else what one catches up with that stood still at the end is lost."""
+    told: list[FurtherProcesses] = []
+    silent_when_asked: list[bool] = []
+    fall_silent, ask_to_end = FurtherProcesses.fall_silent, ProbeProcess.ask_to_end
+
+    def falls_silent(them: FurtherProcesses) -> None:
+        told.append(them)
+        fall_silent(them)
+
+    def asks_to_end(process: ProbeProcess) -> None:
+        silent_when_asked.extend(them.silent for them in told)
+        ask_to_end(process)
+
+    monkeypatch.setattr(FurtherProcesses, "fall_silent", falls_silent)
+    monkeypatch.setattr(ProbeProcess, "ask_to_end", asks_to_end)
+    asked = (*PATIENT, "--samples", "20", "--subscribers", "2", "--publishers", "3")
+    assert invoke([*TRIP, "--adapter", "zeromq", *asked, "--out", str(tmp_path / "cell")]) == 0
+    assert silent_when_asked == [True] * 4, "the server, the subscriber and both further publishers"
 
 
 LONG = (

@@ -1,6 +1,7 @@
 // Who is beside a round trip's two ends, in a process of its own: a further subscriber of topic ping, which
 // hears what the server hears, and counts; a further publisher of it; or a node that does nothing.
 #include <algorithm>
+#include <atomic>
 
 #include "measure/answerer.hpp"
 #include "measure/receipts.hpp"
@@ -62,7 +63,8 @@ class FurtherPublisher final : public Measurement {
   }
 
   // Greets until whoever started all processes says that each who is to hear it has; publishes until it is
-  // told that the client has ended, and stays until it is asked to end: what is under way may need it.
+  // told that the client has ended, and what was due until then, unless that takes long; says that it is
+  // silent, and stays until it is asked to end: what is under way may need it.
   void run() noexcept override {
     Stampers::own_tid();
     while (told() == 0 && !stopped()) {
@@ -71,15 +73,23 @@ class FurtherPublisher final : public Measurement {
     }
     enter(b_.config.warm_up);
     grid_ = {b_.clock.first_release_ns(b_.config.period_ns), b_.config.period_ns};
+    constexpr std::int64_t kMost = 1'000'000'000;
+    std::int64_t give_up_ns = INT64_MAX;
     while (!stopped()) {
-      b_.clock.reach_ns(grid_.release_ns(static_cast<std::int64_t>(published_)));
-      if (stopped() || told() < 0) break;
-      b_.session.publish(publisher_, message(published_++));
+      const std::int64_t release_ns = grid_.release_ns(static_cast<std::int64_t>(published_));
+      if (const std::int64_t now_ns = b_.clock.now_ns(); told() < 0) {
+        give_up_ns = std::min(give_up_ns, now_ns + kMost);
+        if (now_ns < release_ns || now_ns >= give_up_ns) break;
+      }
+      b_.clock.reach_ns(release_ns);
+      if (!stopped()) b_.session.publish(publisher_, message(published_++));
     }
+    silent_.store(true, std::memory_order_relaxed);
     leave();
     while (!stopped()) pause();
   }
 
+  bool silent() const override { return silent_.load(std::memory_order_relaxed); }
   Json facts() const override {
     return Json(Json::Object{{"overrun", name_of(RTM_CATCH_UP)},
                              {"grid", grid_json(grid_, "core")},
@@ -99,6 +109,7 @@ class FurtherPublisher final : public Measurement {
   void* publisher_ = nullptr;
   Grid grid_;
   std::uint64_t published_ = 0;
+  std::atomic<bool> silent_{false};
 };
 
 class BackgroundNode final : public Answerer {

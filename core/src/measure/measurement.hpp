@@ -81,6 +81,8 @@ class Measurement {
   std::vector<ThreadFacts> stampers() const { return stampers_.as_they_began(); }
   // Beside a round trip: whether all whom it is to hear have been heard. Any thread.
   virtual bool greeted() const { return false; }
+  // Beside a round trip: whether it has been told to publish nothing more, and does not. Any thread.
+  virtual bool silent() const { return false; }
   // The measured node of a round trip, once set up.
   void* node() const { return node_; }
   // What ended the run in its midst, after run(): the middleware could not be set up anew.

@@ -69,10 +69,8 @@ class Run {
                     [this] {
                       if (shared_clock_) shared_clock_->look();
                       if (realtime_clock_) realtime_clock_->look();
-                      if (!told_greeted_ && measurement_->greeted()) {
-                        told_greeted_ = true;
-                        out_.write(Json(Json::Object{{"event", "greeted"}}));
-                      }
+                      tell_once(told_greeted_, measurement_->greeted(), "greeted");
+                      tell_once(told_silent_, measurement_->silent(), "silent");
                     },
                     [this](const Failure& failure) {
                       error_ = failure;
@@ -104,6 +102,12 @@ class Run {
 
  private:
   using Phase = Oversight::Phase;
+
+  void tell_once(bool& told, bool is_so, const char* event) {
+    if (told || !is_so) return;
+    told = true;
+    out_.write(Json(Json::Object{{"event", event}}));
+  }
 
   void measure() {
     if (config_.prefault_heap_bytes > 0) share_one_heap();
@@ -357,7 +361,7 @@ class Run {
   Path path_;
   Json adapter_;  // what the middleware said of itself when all was set up
   bool inline_server_ = false;
-  bool told_greeted_ = false;     // supervisor's own
+  bool told_greeted_ = false, told_silent_ = false;  // supervisor's own
   std::atomic<bool> ran_{false};  // the measurement is set up, and no longer touched but by its run
   Oversight oversight_;
 };

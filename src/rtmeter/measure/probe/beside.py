@@ -126,6 +126,11 @@ class FurtherProcesses:
         for one in self.publishing:
             one.tell("go -1\n")
 
+    @property
+    def silent(self) -> bool:
+        """Whether all further publishers have published what was due, or have ended."""
+        return all(one.event("silent") or one.exit_code is not None for one in self.publishing)
+
     def tell(self, client: ProbeProcess, server: ProbeProcess | None) -> None:
         """Lets the publishers begin, once all that are to hear them have."""
         hearing = self._of("subscriber")

@@ -22,7 +22,7 @@ _MOST_AT_ONCE = 8 * 1024 * 1024
 """Bytes that are read before anything else is seen to: a flood has no end."""
 MOST_PRINTED_BYTES, FIRST_PRINTED_BYTES = 64 << 20, 1 << 20
 """Of probe.stderr: beyond the former all but the latter is let go."""
-_KEPT = ("ready", "greeted", "end", "error")  # the first of each kind
+_KEPT = ("ready", "greeted", "silent", "end", "error")  # the first of each kind
 _COUNTS = ("released", "of", "warm_up", "lost", "skipped")  # of a progress
 _WORDS = ("field", "value", "message", "remedy")  # of an error
 _BEYOND = 2**63  # what a log has a place for is less

@@ -29,6 +29,7 @@ _START_S = 60  # besides the connect timeout: from start to `ready`
 _SILENCE_S = 60  # between status lines of a probe that measures; it sends four a second
 _STALL_S = 60  # besides the grace and eleven periods: between releases that it settles
 _GRACE_S = 10  # besides the loss timeout: from SIGTERM to the end
+_CATCH_UP_S = 5  # of a publisher that was held up; it gives up after a second
 _MOST_SHOWN = 100  # progress at once; a probe sends four a second
 _STDERR_REMEDY = "see what it printed in the cell's probe.stderr"
 
@@ -169,8 +170,16 @@ class _Run:
             self._until_ended(self._client)
             self._server_wanted = False
             self._beside.fall_silent()
+            self._until_silent()
             self._end(self._hearing())
             self._end(self._peers())
+
+    def _until_silent(self) -> None:
+        """Who hears further publishers ends once they have published what was due, or cannot for long."""
+        limit = time.monotonic() + _CATCH_UP_S
+        self._kill_at = limit + _GRACE_S  # the client has ended: whatever it was given for that is over
+        while not self._beside.silent and time.monotonic() < limit:
+            self._listen()
 
     def _end(self, processes: list[ProbeProcess]) -> None:
         """Asks all to end, and waits until they have."""

@@ -114,6 +114,7 @@ def _answered(subject: CheckedProbe, config: RunConfig) -> CheckOutcome:
         ended = client.end(RUN_S)
         for one in peers[:1]:
             one.tell("go -1\n")
+            one.until("silent")
         if ended != 0 or any(one.finish() != 0 for one in reversed(peers)):
             return failed(f"a process failed: {client.last_words()}", _PUBLISHER_REMEDY)
         if not peers:
