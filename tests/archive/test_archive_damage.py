@@ -279,7 +279,10 @@ def test_csv_has_lists_and_maps_as_json(place: Path, capfd: pytest.CaptureFixtur
     assert [sum(one["count"] for one in counts) for counts in found] == [3, 3, 3, 3]
 
 
-@pytest.mark.parametrize("where", ["", " ", "a%20folder"])
+NO_PLACES = ["", " ", "a%20folder", "lab[1]", "lab]", "a^b", "a|b", "a\\b", "a\tb", "a\x1bb"]
+
+
+@pytest.mark.parametrize("where", [*NO_PLACES, "s3:lab", "s3:/lab", "a:b"])
 def test_a_place_that_can_have_no_archive_is_refused_before_it_is_made(
     where: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -293,6 +296,25 @@ def test_a_folder_is_a_url_too(tmp_path: Path) -> None:
     folder = tmp_path / "an archive"
     archive_at(folder.as_uri()).make()
     assert archive_at(folder).open().url == archive_at(folder.as_uri()).url == str(folder)
+    for form in ("file:", "file://localhost"):
+        assert archive_at(folder.as_uri().replace("file://", form)).url == str(folder)
+
+
+def test_a_name_that_begins_like_a_url_is_a_folder_behind_a_dot(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    archive_at("./s3:lab").make()
+    assert archive_at(tmp_path / "s3:lab").open().has("cells")
+
+
+def test_a_folder_above_counts_as_part_of_the_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "lab[1]").mkdir()
+    monkeypatch.chdir(tmp_path / "lab[1]")
+    assert "has '[' in its name" in refused(capsys, "add", "nowhere", "--to", "archive")
+    assert list(Path().iterdir()) == []
 
 
 def test_names_from_a_rig_are_text_in_sql_and_on_a_screen(

@@ -8,6 +8,7 @@ they belong to in one commit at the end: a writer that is killed leaves rows tha
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
     from deltalake import DeltaTable, WriterProperties
 
 _ROWS_A_GROUP, _SAMPLES_A_GROUP = 16_384, 1 << 17
+_FILE_URL = re.compile(r"file:(//(localhost)?)?(?=/)")
+_LIKE_A_URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
+_IN_NO_URL = re.compile(r"[\x00-\x1f\x7f\[\]\\^|]")
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m|↳")
 
 
@@ -194,14 +198,29 @@ def archive_at(place: str | Path) -> Archive:
     """The archive at a folder or URL, which may not be there yet. Raises RtmeterError for a place that can
     have none."""
     url = str(place)
-    url = unquote(url.removeprefix("file://")) if url.startswith("file://") else url
-    what = "is no place" if not url.strip() else None
-    if "://" not in url and unquote(url) != url:
-        # Delta tables are found by URL, and deltalake decodes it twice.
-        what = "has a % and two digits in its name, which cannot be told from an escape"
-    if what:
-        raise RtmeterError(what, field="archive", value=url, remedy="give the folder of an archive, or a URL")
+    if is_file := _FILE_URL.match(url):
+        url = unquote(url[is_file.end() :])
+    if wrong := _wrong_with(url):
+        what, remedy = wrong
+        raise RtmeterError(what, field="archive", value=url, remedy=remedy)
     return Archive(url)
+
+
+def _wrong_with(url: str) -> tuple[str, str] | None:
+    """Why there can be no archive, and what helps. Delta tables are found by URL, a folder's too."""
+    remedy = "give the folder of an archive, or a URL"
+    if not url.strip():
+        return "is no place", remedy
+    if "://" in url:
+        return None
+    if _LIKE_A_URL.match(url):
+        return "is neither a URL nor told from one", f"write ./{url} for a folder; URLs have a ://"
+    folder = os.path.realpath(url)
+    if unquote(folder) != folder:  # deltalake decodes it twice
+        return f"has a % and two digits in its name ({folder}), which cannot be told from an escape", remedy
+    if found := _IN_NO_URL.search(folder):
+        return f"has {found[0]!r} in its name ({folder}), which a table's cannot have", remedy
+    return None
 
 
 def written(name: str) -> WriterProperties:
