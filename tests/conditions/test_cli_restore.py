@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from rtmeter import cli
+from rtmeter.cli.alone import alone
 from rtmeter.conditions.journal import FILE, Journal
 from rtmeter.conditions.resources import File
 from rtmeter.conditions.restore import restore_before_a_run
@@ -119,3 +121,27 @@ def test_no_cell_is_measured_under_what_cannot_be_put_back(
         machine_of(CELL),
     ):
         pytest.fail("it is measured")
+
+
+def test_a_pipe_in_the_place_of_the_journal_is_not_waited_for(
+    state_folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    state_folder.mkdir(exist_ok=True)
+    os.mkfifo(state_folder / FILE)
+    assert cli.invoke(["restore"]) == 1
+    assert "cannot be read: it is no regular file" in capsys.readouterr().err
+
+
+def test_names_that_a_terminal_would_heed_are_told_by_escapes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "a\x1b[2Jb"
+    monkeypatch.setattr("rtmeter.measure.cell.need_the_machine", lambda _: True)
+    path.write_text("5\n")
+    Journal(Root()).intend("timer_migration", File(str(path)), "1", "0")
+    with alone([CELL], wait=False):
+        said = capsys.readouterr().err
+    assert said.startswith(f"rtmeter: after a run that was killed: {tmp_path}/a\\x1b[2Jb: is '5' now")
+    Journal(Root()).intend("timer_migration", File(str(path)), "1", "0")
+    assert cli.invoke(["restore"]) == 0
+    assert capsys.readouterr().out.startswith(f"{tmp_path}/a\\x1b[2Jb: is '5' now")

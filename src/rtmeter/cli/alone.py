@@ -25,6 +25,7 @@ def alone(cells: Sequence[Cell], *, wait: bool) -> Iterator[None]:
     from rtmeter.host.lock import machine_lock
     from rtmeter.host.root import Root
     from rtmeter.measure import cell as runner
+    from rtmeter.values import harmless
 
     if not runner.need_the_machine(cells):
         yield
@@ -32,7 +33,7 @@ def alone(cells: Sequence[Cell], *, wait: bool) -> Iterator[None]:
     with machine_lock(called(), wait=wait, say=tell):
         undone = [u for u in restore_before_a_run(Root()) if u.ending in ("restored", "changed_since")]
         for one in undone:
-            print(f"rtmeter: after a run that was killed: {one}", file=sys.stderr)
+            print(harmless(f"rtmeter: after a run that was killed: {one}"), file=sys.stderr)
         yield
 
 

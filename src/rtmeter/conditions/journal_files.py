@@ -11,6 +11,7 @@ from typing import Protocol
 
 from rtmeter.host import state
 from rtmeter.host.durable import make_folders, sync
+from rtmeter.host.files import open_file
 from rtmeter.host.remote_root import RemoteRoot
 from rtmeter.host.trust import require_trusted
 
@@ -79,7 +80,8 @@ class FileHere:
 
     def read(self) -> bytes:
         _require_trusted(self.path)
-        return self.path.read_bytes()
+        with open_file(self.path) as file:
+            return file.read()
 
     def remove(self) -> None:
         self.path.unlink(missing_ok=True)

@@ -43,12 +43,13 @@ def command(
     from rtmeter.conditions.restore import restore
     from rtmeter.host.lock import machine_lock
     from rtmeter.host.root import Root
+    from rtmeter.values import harmless
 
     if on is not None:
         from rtmeter.conditions.target import parse_on, restore_on
 
         done = restore_on(parse_on(on), set_aside=set_aside)
-        print_json(done.to_json()) if as_json else print(*done.lines(), sep="\n")
+        print_json(done.to_json()) if as_json else print(*map(harmless, done.lines()), sep="\n")
         return exit_codes.PASS if done.whole else exit_codes.ERROR
     root = Root()
     with machine_lock(called(), wait=wait, say=tell):
@@ -58,8 +59,8 @@ def command(
         print_json(here.to_json() | {"hosts": {host: done.to_json() for host, done in there.items()}})
     else:
         for line in here.lines():
-            print(line)
+            print(harmless(line))
         for host, done in there.items():
             for line in done.lines():
-                print(f"{host}: {line}")
+                print(harmless(f"{host}: {line}"))
     return exit_codes.PASS if all(done.whole for done in (here, *there.values())) else exit_codes.ERROR
