@@ -76,8 +76,11 @@ def go_on(pid: int, front: subprocess.Popen[str], jobs: int) -> None:
     until(lambda: sleeps(pid) > enough, of=front)
 
 
-def more(process: subprocess.Popen[bytes], front: subprocess.Popen[str]) -> None:
-    """Waits for some hundred further jobs, and ends it."""
+def tell(process: subprocess.Popen[bytes], front: subprocess.Popen[str]) -> None:
+    """Has its loop do what it is there for, waits for some hundred further jobs, and ends rtmeter."""
+    process.send_signal(signal.SIGUSR1)
+    status = Path(f"/proc/{process.pid}/status")
+    until(lambda: "State:\tS" in status.read_text(), of=process)  # its main thread has told the loop
     go_on(process.pid, front, 300)
     front.send_signal(signal.SIGINT)
 
@@ -118,8 +121,7 @@ def test_a_program_that_ends_or_becomes_another_leaves_what_was_until_then(
 def test_a_change_in_mid_run_is_told(misfits: Path, tmp_path: Path, what: str, doubt: str) -> None:
     cell = tmp_path / "cell"
     with alive(misfits, what) as process, attached_to(process.pid, cell) as front:
-        process.send_signal(signal.SIGUSR1)
-        more(process, front)
+        tell(process, front)
         done = ended(front)
     record = store.read_cell(cell)
     assert record.status == "interrupted", done.err
@@ -129,8 +131,7 @@ def test_a_change_in_mid_run_is_told(misfits: Path, tmp_path: Path, what: str, d
 def test_a_fork_is_no_part_of_the_loop(misfits: Path, tmp_path: Path) -> None:
     cell = tmp_path / "cell"
     with alive(misfits, "forks") as process, attached_to(process.pid, cell) as front:
-        process.send_signal(signal.SIGUSR1)
-        more(process, front)
+        tell(process, front)
         done = ended(front)
     record = store.read_cell(cell)
     assert (record.grid["period_ns"], record.grid["kinds"].keys()) == (1_000_000, {"clock_nanosleep"}), (
@@ -279,7 +280,7 @@ def test_a_campaign_starts_the_program_under_its_conditions_and_ends_it(
         f"    command: {misfits} none\n"
         "    thread: loop\n"
         "    duration: 500ms\n"
-        "    warm_up: 100ms\n"
+        "    warm_up: 600ms\n"  # of which no stall takes all
         "    scheduling: [other, 'fifo:3']\n"
         "    requirement: {deadline: 20s}\n"
     )
@@ -302,7 +303,7 @@ def test_a_program_that_does_not_end_when_asked_is_killed_and_that_is_told(
     deaf = "for s in (2, 15): signal.signal(s, signal.SIG_IGN)"
     named = "ctypes.CDLL(None).prctl(15, b'deaf', 0, 0, 0)"  # PR_SET_NAME: from here on it is in its loop
     script = f"import ctypes, signal, time\n{deaf}\n{named}\nwhile True: time.sleep(0.001)"
-    asked = {"measurement": "loop", "adapter": "attached", "duration": "300ms", "warm_up": "100ms"}
+    asked = {"measurement": "loop", "adapter": "attached", "duration": "1s", "warm_up": "100ms"}
     command = shlex.join([sys.executable, "-c", script])
     cell = cell_from(settle(asked | {"command": command, "thread": "deaf"}), "cell", {})
     record = run_cell(cell, tmp_path / "cell", Stop(), lambda _: None)
