@@ -15,8 +15,11 @@ from rtmeter.explain.events import (
     IRQ_IN,
     IRQ_OUT,
     LOST,
+    SOFTIRQ_IN,
+    SOFTIRQ_OUT,
     SWITCH,
     SYS_IN,
+    SYS_OUT,
     TIMER_ARMED,
     TIMER_FIRED,
     WAKING,
@@ -124,3 +127,27 @@ def test_between_what_was_kept_a_thread_gets_another_name() -> None:
     releases = [Release(0, 90, 110, True), Release(1, 4950, 5100, True)]
     found = explain_parts([Trace(rows)], releases, 10, [(50, 150), (4000, 6000)])
     assert found.releases[1].segments[0].key == Key("displaced", "renamed", "below")
+
+
+def test_a_message_that_a_device_may_have_brought_is_nobodys_in_parts_either() -> None:
+    """The thread 40 sent on CPU 1, but eth0 interrupted there before, long ago."""
+    rows = [
+        Event(0, 0, SWITCH, 0, 10, LEFT, 19, "loop"),
+        Event(100, 1, SWITCH, 0, 40, LEFT, 120, "sender"),
+        Event(110, 1, IRQ_IN, 40, name="eth0"),
+        Event(120, 1, IRQ_OUT, 40, name="eth0"),
+        Event(200, 1, SYS_IN, 40, name="write"),
+        Event(210, 1, SYS_OUT, 40, name="write"),
+        Event(300, 1, SWITCH, 40, 20, 2, 120, "[ksoftirqd/1]"),
+        Event(1000, 0, SYS_IN, 10, name="recvfrom"),
+        Event(1050, 0, SWITCH, 10, 0, 2, 120, "swapper/0"),
+        Event(1100, 1, SOFTIRQ_IN, 20, name="NET_RX"),
+        Event(1110, 1, WAKING, 20, 10, 0, 19, "loop"),
+        Event(1120, 1, SOFTIRQ_OUT, 20, name="NET_RX"),
+        Event(1200, 0, SWITCH, 0, 10, LEFT, 19, "loop"),
+    ]
+    trace, releases = Trace(rows), [Release(0, 1000, 1200, True)]
+    parts = [trace.taken(slice(0, 9)), trace.taken(slice(9, None))]
+    found = explain_parts(parts, releases, 10, trail_ns=100)
+    assert found == explain(trace, releases, 10, paths=True)
+    assert Key("blocked", "NET_RX") in [one.key for one in found.releases[0].segments]

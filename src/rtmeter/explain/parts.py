@@ -13,6 +13,8 @@ import numpy as np
 
 from rtmeter.explain.causes import Explanation, Release, Split, concluded, split
 from rtmeter.explain.events import (
+    IRQ_IN,
+    IRQ_OUT,
     LOST,
     NO_PRIORITY,
     SWITCH,
@@ -25,6 +27,7 @@ from rtmeter.explain.events import (
     Trace,
     joined,
 )
+from rtmeter.explain.messages import CPUS_OWN
 from rtmeter.explain.threads import KnownTrace
 
 SpanNs = tuple[int, int]
@@ -123,7 +126,8 @@ def _names_in(trace: Trace) -> ThreadNames:
 
 def _last_of_each(trace: Trace) -> Trace:
     """The rows that say how things stand at the end: of each thread and CPU the last of its kind. Rows of
-    interrupts are left out: one that goes on is told by its end."""
+    interrupts are left out, for one that goes on is told by its end, but those of the last of a device that
+    was over: a message that came later may be of another host."""
     events, cpus = np.asarray(trace.event, np.int64), np.asarray(trace.cpu, np.int64)
     tids, targets = np.asarray(trace.tid, np.int64), np.asarray(trace.target, np.int64)
     kept: list[Ints] = []
@@ -139,7 +143,20 @@ def _last_of_each(trace: Trace) -> Trace:
         rows = np.flatnonzero(np.isin(events, kinds))
         if len(rows):
             kept.append(rows[_last(of[rows] << 16 | cpus[rows] & 0xFFFF)])
-    return trace.taken(np.unique(np.concatenate(kept)) if kept else slice(0, 0))
+    kept.append(_last_of_devices(trace, events, cpus))
+    return trace.taken(np.unique(np.concatenate(kept)))
+
+
+def _last_of_devices(trace: Trace, events: Ints, cpus: Ints) -> Ints:
+    """Of each CPU, the rows that begin and end the last interrupt of a device that was over."""
+    names = np.asarray(trace.name, np.int64)
+    devices = np.isin(names, [place for place, name in enumerate(trace.names) if name not in CPUS_OWN])
+    began, ended = (np.flatnonzero((events == kind) & devices) for kind in (IRQ_IN, IRQ_OUT))
+    found: list[int] = []
+    for end in ended[_last(cpus[ended])].tolist():
+        its = began[(began < end) & (cpus[began] == cpus[end]) & (names[began] == names[end])]
+        found += [*its[-1:].tolist(), end] if len(its) else []
+    return np.array(found, np.int64)
 
 
 def _last(keys: Ints) -> Ints:
