@@ -45,6 +45,7 @@ class Thread:
     waits_for: str = ""
     expiry_ns: int = 0
     fired: tuple[int, int, Inside] | None = None
+    early: bool = False
     holder: Thread | None = None
     follows: bool = False
 
@@ -139,6 +140,8 @@ class Scheduler:
             self._born(dice.choice(self._unused()), cpu)
         elif chance < 0.42:
             self._row(cpu, "fault")
+        elif chance < 0.45:  # it is woken in vain: it goes on running
+            self._row(dice.choice(self.cpus), "waking", target=thread)
         elif chance < 0.72 or thread.kernel:
             if thread.call is None and not thread.kernel:
                 self._call(cpu, thread, dice.choice((*MESSAGE_CALLS, *OTHER_CALLS)))
@@ -175,7 +178,14 @@ class Scheduler:
             if dice.random() < 0.5:
                 thread.holder.priority = min(thread.priority, thread.holder.priority)
         thread.follows = thread.call in MESSAGE_CALLS
+        if early := dice.random() < 0.15:  # it is woken before it has left the CPU
+            self._row(
+                dice.choice([other for other in self.cpus if other is not cpu]), "waking", target=thread
+            )
+            self.now_ns += dice.choice((0, 1, 5))
         self._switch(cpu, self._next(cpu), dice.choice(("sleeping", "blocked")))
+        if early:
+            thread.state, thread.holder, thread.early = "ready", None, True
 
     def _fire(self, cpu: Cpu, thread: Thread) -> None:
         if thread.fired is None:
@@ -270,8 +280,8 @@ class Scheduler:
             leaving.state = {"runnable": "ready", "ended": "ended"}.get(leaves, "asleep")
             leaving.ended_ns = self.now_ns if leaves == "ended" else None
         if following is not None:
-            self._settle(following, ("ready", cpu.number))
-            following.state = "cpu"
+            self._settle(following, ("early" if following.early else "ready", cpu.number))
+            following.state, following.early = "cpu", False
         cpu.thread = following
         self._note(cpu)
 
@@ -321,9 +331,10 @@ class Scheduler:
             for thread in self.threads
         )
         if any(left_open) or any(
-            did[0] == "timer" and did[1] == number and did[3] <= at_ns and before["time_ns"] <= end
+            (did[0] == "timer" and did[1] == number and did[3] <= at_ns and before["time_ns"] <= end)
+            or (did[0] == "early" and start <= at_ns and before["time_ns"] <= end)
             for thread in self.threads
-            for _, end, did in thread.was
+            for start, end, did in thread.was
         ):
             return  # what is left would not tell what was
         place = next(n for n, row in enumerate(self.rows) if row is taken[-1])

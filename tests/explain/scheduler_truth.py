@@ -75,7 +75,8 @@ class Truth:
         if kind == "timer":
             times |= {t for t in did[2:4] if start < t < end}
         bounds = sorted(times)
-        say = {"cpu": self._running, "ready": self._ready, "timer": self._timed}[str(kind)]
+        says = {"cpu": self._running, "ready": self._ready, "early": self._ready, "timer": self._timed}
+        say = says[str(kind)]
         return [(a, b, say(thread, a, did), number) for a, b in pairwise(bounds)]
 
     def _changes(self, number: int, thread: Thread, start: int, end: int) -> set[int]:
