@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from rtmeter.cli import invoke
+from rtmeter.plots.chart_compare import shifts
+from rtmeter.plots.picture import grid
 from rtmeter.plots.plots import PlotOptions, draw
 from rtmeter.results.overview import cell_entries
+from rtmeter.statistics.compare import Shift
 from rtmeter.statistics.counted_data import Histogram
 from stored import write_counted
 from synthetic import Made, write_cell
@@ -53,3 +58,22 @@ def test_of_a_histogram_no_mean_is_made_up_and_no_maximum_that_is_not_known(tmp_
         assert ("2 beyond →" in text) == (name == "beyond")
     text = json.dumps(draw("ccdf", cell_entries(tmp_path), PlotOptions()))
     assert "known   Max: 100.0 us" in text and "beyond   Max: not known" in text
+
+
+def test_a_shift_of_what_is_lost_on_both_sides_is_not_drawn() -> None:
+    lost = Shift("p99.9", math.inf, math.inf, 0.0, 0.0, 0.0)
+    chart = shifts([Shift("p50", 1_000.0, 2_000.0, 1_000.0, 500.0, math.inf), lost], 300)
+    spec = grid([[("", chart)]], "lost", [], 900)
+    check_vega_lite(spec)
+    (rows,) = spec["datasets"].values()
+    assert [(row["quantile"], row["low"], row["high"]) for row in rows] == [("p50", 0.5, None)]
+    json.dumps(spec, allow_nan=False)
+
+
+def test_a_waterfall_of_what_is_lost_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = Made(samples=1_500, warm_up=0, measurement="roundtrip", deadline_ns=None, loss_timeout_ns=MS)
+    made.delays = lambda k: [20_000, None if k % 30 == 7 else 20_000 + k, 20_000]
+    cells = [str(write_cell(tmp_path / name, made)) for name in ("floor", "layer")]
+    out = ["--kind", "waterfall", "-o", str(tmp_path / "a.svg")]
+    assert invoke(["plot", *cells, *out, "--at", "p99"]) == 1
+    assert "p99: is not known of floor or layer" in capsys.readouterr().err.replace("'", "").replace(" =", "")

@@ -35,8 +35,9 @@ class WaterfallLayer:
 
 
 def shifts(found: Sequence[Shift], height: int) -> Spec:
-    """How far B's quantiles lie above A's, with intervals that hold together."""
-    known = [one for one in found if one.quantity != "miss_ratio" and math.isfinite(one.difference)]
+    """How far B's quantiles lie above A's, with intervals that hold together; none that is lost on a side."""
+    times = [one for one in found if one.quantity != "miss_ratio"]
+    known = [one for one in times if math.isfinite(one.a) and math.isfinite(one.b)]
     columns: Dataset = {
         "quantile": [one.quantity for one in known],
         "shift": [one.difference / 1e3 for one in known],

@@ -229,7 +229,7 @@ def _waterfall(cells: Sequence[Path], at: str, asked: PlotOptions) -> Spec:
         if shift is None:
             known = " or ".join(s.quantity for s in one.found.shifts if s.quantity != "miss_ratio")
             raise RtmeterError("is not compared", field="--at", value=at, remedy=f"choose {known}")
-        if not math.isfinite(shift.difference):
+        if not (math.isfinite(shift.a) and math.isfinite(shift.b)):
             message = f"is not known of {cells[place].name} or {cells[place + 1].name}"
             raise RtmeterError(message, field="--at", value=at, remedy="choose another one, or other cells")
         if not one.allows(at):
