@@ -11,7 +11,6 @@ from rtmeter.archive.tables import Archive
 from rtmeter.archive.trend import trend
 from rtmeter.errors import RtmeterError
 from rtmeter.host.files import replace_file
-from rtmeter.report import site
 from rtmeter.report.page import environment
 
 _BY = {"kernel": ("kernel",), "middleware": ("adapter", "middleware", "middleware_version")}
@@ -49,6 +48,5 @@ def write(archive: Archive, out: Path) -> Path:
     except OSError as error:
         message = f"cannot be made: {error.strerror}"
         raise RtmeterError(message, field="-o", value=str(out), remedy="choose another folder") from None
-    site.forget(out, site.FIRST)
-    replace_file(out / site.FIRST, page.encode())
-    return out / site.FIRST
+    replace_file(out / "index.html", page.encode())
+    return out / "index.html"

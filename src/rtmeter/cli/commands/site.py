@@ -66,6 +66,8 @@ def _fleet(archive: str, out: Path) -> Path:
 
     need_archive()
     from rtmeter.archive.tables import archive_at
-    from rtmeter.report.fleet import write
+    from rtmeter.report import fleet, site
 
-    return write(archive_at(archive), out)
+    first = fleet.write(archive_at(archive), out)
+    site.forget(out, first.name)
+    return first
