@@ -96,7 +96,14 @@ def test_cells_that_were_there_without_get_theirs_once(
     assert cli.invoke(["archive", "add", str(results), "--to", to]) == 0
     assert cli.invoke([*command, "--with-samples", "--json"]) == 0
     said = capsys.readouterr().out.split("\n", 1)[1]
-    assert json.loads(said) == {"archive": to, "new": 0, "known": 1, "sampled": 1, "failed": []}
+    assert json.loads(said) == {
+        "archive": to,
+        "new": 0,
+        "known": 1,
+        "sampled": 1,
+        "failed": [],
+        "running": [],
+    }
     assert cli.invoke(["archive", "add", str(results), "--to", to, "--with-samples"]) == 0
     assert capsys.readouterr().out == f"{to}: 0 cells added, 2 were there; samples of 1 taken along\n"
     assert cli.invoke(["archive", "check", to]) == 0
