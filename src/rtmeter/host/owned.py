@@ -22,18 +22,11 @@ def own_folder(folder: Path, patience_s: float) -> tuple[int, list[Path]]:
     limit = time.monotonic() + patience_s
     while True:
         above += [made for made in make_folders(folder) if made != folder]
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            descriptor = _locked(folder, limit)
         except BlockingIOError:
-            os.close(descriptor)
-            if time.monotonic() < limit:
-                time.sleep(_LOOK_EVERY_S)
-                continue
             message, remedy = "is being measured by another process", "wait for it, or choose another folder"
             raise RtmeterError(message, field="results", value=str(folder), remedy=remedy) from None
-        except OSError:  # a file system without locks
-            return descriptor, above
         with contextlib.suppress(FileNotFoundError):
             if os.path.samestat(folder.stat(), os.fstat(descriptor)):
                 return descriptor, above
@@ -41,17 +34,28 @@ def own_folder(folder: Path, patience_s: float) -> tuple[int, list[Path]]:
 
 
 @contextlib.contextmanager
-def kept(folder: Path, *, wait: bool = True) -> Iterator[None]:
+def kept(folder: Path, patience_s: float = 0) -> Iterator[None]:
     """Keeps everybody else from owning what is there now, also if it is given another name meanwhile. Raises
-    OSError, and without ``wait`` BlockingIOError if another process has it."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+    OSError, of it BlockingIOError if another process has it still after ``patience_s``."""
+    descriptor = _locked(folder, time.monotonic() + patience_s)
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-        except BlockingIOError:
-            raise
-        except OSError:  # a file system without locks
-            pass
         yield
     finally:
         os.close(descriptor)
+
+
+def _locked(folder: Path, limit: float) -> int:
+    """A descriptor of what the folder is once nobody else has it; without a lock where there are none."""
+    while True:
+        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(descriptor)
+            if time.monotonic() >= limit:
+                raise
+            time.sleep(_LOOK_EVERY_S)
+            continue
+        except OSError:  # a file system without locks
+            pass
+        return descriptor

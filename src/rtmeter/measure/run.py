@@ -178,7 +178,7 @@ def _alone(folder: Path) -> Iterator[None]:
     with ExitStack() as stack:
         with store.writing(folder):
             try:
-                stack.enter_context(kept(folder, wait=False))
+                stack.enter_context(kept(folder))
             except BlockingIOError:
                 message = "goes on: another process measures it"
                 remedy = f"see it by `rtmeter watch {folder}`, and resume it when it has ended"

@@ -35,6 +35,8 @@ DATA = (SAMPLES, counted.HISTOGRAM, counted.INTERVALS)
 """What holds a cell's data: one of these."""
 
 PARTIAL = ".partial"
+_PATIENCE_S = 10
+"""For who has just measured the same cell, and takes away what was there before."""
 
 LOOP, LATE_RELEASES = ".loop", "late.parquet"
 """What a program's own loop records into: ``<start>.loop``, of which the cell ``<start>`` is made; in that
@@ -95,7 +97,7 @@ class NewCell:
                     sync(file)
             sync(self.folder)
             if self.path.exists():
-                with kept(self.path):  # as it has the other name, until it is gone
+                with kept(self.path, _PATIENCE_S):  # as it has the other name, until it is gone
                     self._replace()
             else:
                 self.folder.rename(self.path)
