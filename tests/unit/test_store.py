@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from rtmeter.errors import RtmeterError
+from rtmeter.host import owned
 from rtmeter.model import ABSENT, SERVED, WARM_UP_FLAG
 from rtmeter.results import store
 from stored import cell_json, json_of, record, write_run
@@ -189,6 +190,20 @@ def test_who_begins_when_a_cell_has_just_been_finished_is_left_alone(
     assert (third.folder / "half").exists()
     third.finish(record("third"))
     assert cell_json(path)["id"] == "third"
+
+
+def test_who_stands_still_with_the_older_cell_is_not_waited_for_without_end(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "cell"
+    store.NewCell(path).finish(record("first"))
+    monkeypatch.setattr(store, "_PATIENCE_S", 0.1)
+    second = store.NewCell(path)
+    with owned.kept(path), pytest.raises(RtmeterError, match="cannot be written"):
+        second.finish(record("second"))
+    assert cell_json(path)["id"] == "first"
+    second.finish(record("second"))
+    assert cell_json(path)["id"] == "second"
 
 
 def test_chunks_are_the_samples_as_the_statistics_take_them(tmp_path: Path) -> None:

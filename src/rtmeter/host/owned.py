@@ -23,8 +23,11 @@ def own_folder(folder: Path, patience_s: float) -> tuple[int, list[Path]]:
     while True:
         above += [made for made in make_folders(folder) if made != folder]
         try:
-            descriptor = _locked(folder, limit)
+            descriptor = _locked(folder)
         except BlockingIOError:
+            if time.monotonic() < limit:
+                time.sleep(_LOOK_EVERY_S)
+                continue
             message, remedy = "is being measured by another process", "wait for it, or choose another folder"
             raise RtmeterError(message, field="results", value=str(folder), remedy=remedy) from None
         with contextlib.suppress(FileNotFoundError):
@@ -37,25 +40,30 @@ def own_folder(folder: Path, patience_s: float) -> tuple[int, list[Path]]:
 def kept(folder: Path, patience_s: float = 0) -> Iterator[None]:
     """Keeps everybody else from owning what is there now, also if it is given another name meanwhile. Raises
     OSError, of it BlockingIOError if another process has it still after ``patience_s``."""
-    descriptor = _locked(folder, time.monotonic() + patience_s)
+    limit = time.monotonic() + patience_s
+    while True:
+        try:
+            descriptor = _locked(folder)
+            break
+        except BlockingIOError:
+            if time.monotonic() >= limit:
+                raise
+            time.sleep(_LOOK_EVERY_S)
     try:
         yield
     finally:
         os.close(descriptor)
 
 
-def _locked(folder: Path, limit: float) -> int:
-    """A descriptor of what the folder is once nobody else has it; without a lock where there are none."""
-    while True:
-        descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(descriptor)
-            if time.monotonic() >= limit:
-                raise
-            time.sleep(_LOOK_EVERY_S)
-            continue
-        except OSError:  # a file system without locks
-            pass
-        return descriptor
+def _locked(folder: Path) -> int:
+    """A descriptor of what the folder is now; without a lock on file systems that have none. Raises OSError,
+    of it BlockingIOError if another process has it."""
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(descriptor)
+        raise
+    except OSError:  # a file system without locks
+        pass
+    return descriptor
