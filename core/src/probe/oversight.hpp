@@ -52,7 +52,8 @@ class Oversight {
 
   // Why the supervisor ended a run that the measured thread has come back from.
   std::optional<Failure> objection() const;
-  int rescues() const noexcept { return supervisor_ ? supervisor_->rescues() : 0; }
+  // How often writer and supervisor were put first for want of a CPU. Any thread.
+  int rescues() const noexcept { return rescues_.load(); }
   std::vector<int> tids() const { return supervisor_ ? supervisor_->tids() : std::vector<int>{}; }
 
  private:
@@ -68,7 +69,7 @@ class Oversight {
   const std::string middleware_;
   std::atomic<Phase> phase_{Phase::setting_up};
   std::mutex interrupting_;
-  std::atomic<int> exit_code_{1};
+  std::atomic<int> exit_code_{1}, rescues_{0};
   std::atomic<bool> silent_{false};
   std::uint64_t seen_ = 0;     // supervisor's own: rows
   std::int64_t heard_ns_ = 0;  // supervisor's own: when they last grew

@@ -60,7 +60,10 @@ void Supervisor::run() {
   std::unique_lock lock(mutex_);
   for (int n = 0; !done_; ++n) {
     lock.unlock();
-    if (Guard* guard = heard_by_.load()) guard->alive();
+    if (Guard* guard = heard_by_.load()) {
+      guard->alive();
+      duties_.rescues.store(guard->rescues());
+    }
     tick();
     if (n % kTicksPerProgress == 0) duties_.progress();
     lock.lock();

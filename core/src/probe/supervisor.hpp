@@ -38,6 +38,7 @@ class Supervisor {
     const Watchdog& watchdog;         // interrupt when the clock passes it
     bool watch_stdin;                 // standard input closing ends the run
     int writer_tid;                   // needed to end the run
+    std::atomic<int>& rescues;        // how often it and this were put first for want of a CPU
     std::function<void()> interrupt;  // makes the middleware's spin return; must be thread-safe
     std::function<void()> progress;   // prints a progress line
     std::function<void()> give_up;    // does not return if it ends the process
@@ -51,8 +52,6 @@ class Supervisor {
   // What was measured is being kept; from now on kPatienceNs (after a stop) or kFarewellNs are left.
   void expect_end() noexcept { ending_.store(true); }
 
-  // How often writer and supervisor were put first for want of a CPU.
-  int rescues() const noexcept { return guard_->rescues(); }
   std::vector<int> tids() const { return {thread_->tid(), guard_->tid()}; }
 
  private:
