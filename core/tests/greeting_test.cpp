@@ -13,11 +13,17 @@ namespace {
 
 using namespace testing_help;
 
+// Of one release of this, which gives up looking then.
+Config client_by_hand(rtm_measurement measurement, std::int64_t connect_timeout_ns) {
+  Config config = config_by_hand(measurement, 0, 1);
+  config.role = RTM_ROLE_CLIENT;
+  config.connect_timeout_ns = connect_timeout_ns;
+  return config;
+}
+
 // Each is answered after 10 ns. The first looks for the server; the sixth is heard by all.
 TEST(Greetings, AreTwentyMillisecondsApartHoweverSoonTheyAreAnswered) {
-  Config config = config_by_hand(RTM_ROUNDTRIP, 0, 1);
-  config.role = RTM_ROLE_CLIENT;
-  config.connect_timeout_ns = 1'000'000'000;
+  Config config = client_by_hand(RTM_ROUNDTRIP, 1'000'000'000);
   config.beside = BesideConfig{};
   config.beside->subscribers = 2;
   ByHand hand(config);
@@ -43,10 +49,7 @@ TEST(Greetings, AreTwentyMillisecondsApartHoweverSoonTheyAreAnswered) {
 
 // Nobody is there yet: the error says how many were refused, and none is a call of the measurement.
 TEST(Greetings, ThatAreRefusedAreToldAndAreNoRefusedCalls) {
-  Config config = config_by_hand(RTM_ROUNDTRIP, 0, 1);
-  config.role = RTM_ROLE_CLIENT;
-  config.connect_timeout_ns = 60'000'000;
-  ByHand hand(config);  // it publishes nothing
+  ByHand hand(client_by_hand(RTM_ROUNDTRIP, 60'000'000));  // it publishes nothing
   hand.middleware.wait = [&](std::int64_t timeout_ns) { hand.clock.at_ns += timeout_ns; };
   hand.clock.at_ns = 0;
   try {
@@ -63,10 +66,8 @@ TEST(Greetings, ThatAreRefusedAreToldAndAreNoRefusedCalls) {
 // When each goal was given whose result comes after 10 ns, and its feedback from goal fed_from on: the topic
 // that it goes by is found later than the services are.
 std::vector<std::int64_t> goals_until_set_up(rtm_interface over, std::size_t fed_from, const char* dropped) {
-  Config config = config_by_hand(RTM_REQUEST, 0, 1);
-  config.role = RTM_ROLE_CLIENT;
+  Config config = client_by_hand(RTM_REQUEST, 50'000'000);
   config.interface = over;
-  config.connect_timeout_ns = 50'000'000;
   ByHand hand(config);
   if (dropped != nullptr) hand.middleware.described["may_drop"] = dropped;
   std::vector<std::int64_t> goals;

@@ -22,26 +22,25 @@ TEST(Guard, LendsItsPriorityToWhoIsStarvedUntilItIsHeard) {
   sigemptyset(&ending);
   sigaddset(&ending, SIGTERM);
   pthread_sigmask(SIG_BLOCK, &ending, &before);
-  const auto policy = [] { return sched_getscheduler(0); };
-  const auto until = [&](int wanted) {
-    for (int i = 0; i < 6'000 && policy() != wanted; ++i) usleep(10'000);
-    return policy() == wanted;
+  const auto until = [](auto&& is_so) {
+    for (int i = 0; i < 6'000 && !is_so(); ++i) usleep(10'000);
+    return is_so();
   };
+  const auto has = [](int policy) { return [policy] { return sched_getscheduler(0) == policy; }; };
   std::atomic<bool> asked{false};
   {
     Guard guard(false, {}, {static_cast<int>(gettid())}, [&] { asked.store(true); });
     if (sched_getscheduler(guard.tid()) != SCHED_FIFO) GTEST_SKIP() << "no real-time policy here";
     EXPECT_EQ(guard.rescues(), 0);
-    EXPECT_TRUE(until(SCHED_FIFO));
-    while (guard.rescues() == 0) usleep(1'000);
+    EXPECT_TRUE(until(has(SCHED_FIFO)));
+    EXPECT_TRUE(until([&] { return guard.rescues() == 1; }));
     guard.alive();
-    EXPECT_TRUE(until(SCHED_OTHER));  // by the next alive() at the latest
-    EXPECT_EQ(guard.rescues(), 1);
+    EXPECT_TRUE(until(has(SCHED_OTHER)));  // by the next alive() at the latest
     kill(getpid(), SIGTERM);
-    EXPECT_TRUE(until(SCHED_FIFO));
-    while (!asked.load()) usleep(1'000);
+    EXPECT_TRUE(until(has(SCHED_FIFO)));
+    EXPECT_TRUE(until([&] { return asked.load(); }));
     guard.alive();
-    EXPECT_EQ(policy(), SCHED_FIFO);
+    EXPECT_TRUE(has(SCHED_FIFO)());
   }
   const sched_param normal{.sched_priority = 0};
   sched_setscheduler(0, SCHED_OTHER, &normal);

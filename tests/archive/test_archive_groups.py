@@ -291,6 +291,20 @@ def test_a_group_of_several_requirements_does_not_pass(
     assert "inconclusive: several requirements" in " ".join(capsys.readouterr().out.split())
 
 
+def test_a_group_without_a_requirement_has_no_verdict(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = archive_at(tmp_path / "archive")
+    made.make()
+    for number, confidence in enumerate((0.95, 0.99)):
+        judged = JUDGED | {"outcome": "pass", "misses": 0, "deadline_ns": None}
+        one = rows(number, range(10), **judged | {"confidence": confidence, "max_at_k": 0})
+        add_rows(made, {one.cell["cell"]: one})
+    assert cli.invoke(["archive", "merge", made.url, "--json"]) == 0
+    (group,) = json.loads(capsys.readouterr().out)["groups"]
+    assert group["verdict"] is None
+
+
 @pytest.mark.parametrize("command", ["merge", "regressions", "trend"])
 def test_a_column_is_given_once(archive: Archive, command: str, capsys: pytest.CaptureFixture[str]) -> None:
     where = ["--where", "kernel=6.0", "--where", "kernel=6.1"]

@@ -16,19 +16,16 @@ class Client final : public Asker<kColumns, kSent, kReceived, kFree> {
  private:
   void create_ends() override {
     client_ = b_.session.create_client(node_, kService, &Client::on_reply, this);
-    if (b_.config.interface != RTM_ACTION) return;
-    const Json known = b_.session.describe();
-    const Json* dropped = known.find("may_drop");
-    fed_.store(dropped != nullptr, std::memory_order_relaxed);
+    const bool may_be_fed =
+        b_.config.interface == RTM_ACTION && b_.session.describe().find("may_drop") == nullptr;
+    fed_.store(!may_be_fed, std::memory_order_relaxed);
   }
   std::string ends() const override { return std::string(name_of(b_.config.interface)) + " " + kService; }
   void transmit(const rtm_message& message) noexcept override { b_.session.call(client_, message); }
   bool greet_with(const rtm_message& message) noexcept override {
     return b_.session.offer_call(client_, message);
   }
-  bool heard_all() const noexcept override {
-    return b_.config.interface != RTM_ACTION || fed_.load(std::memory_order_acquire);
-  }
+  bool heard_all() const noexcept override { return fed_.load(std::memory_order_acquire); }
 
   static void on_reply(void* user, rtm_reply what, const rtm_message* message) {
     auto* self = static_cast<Client*>(user);
@@ -53,7 +50,7 @@ class Client final : public Asker<kColumns, kSent, kReceived, kFree> {
   }
 
   void* client_ = nullptr;
-  std::atomic<bool> fed_{false};  // a goal's feedback has come, or may never: it goes by a topic of its own
+  std::atomic<bool> fed_{false};  // a goal's feedback has come, by a topic of its own; or none ever may
 };
 
 class Server final : public Answerer {

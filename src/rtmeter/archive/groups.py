@@ -45,7 +45,7 @@ class GroupsAsked:
 class ArchiveGroup:
     """``without``: cells that have no distribution; ``maximum``: value, rig, release and cell of the latest
     one, None if none is known; its value and release are None where one of the cell's was lost, which is
-    later than all; ``verdict``: None where the cells have no requirement; inconclusive where several."""
+    later than all; ``verdict``: None where no cell has a requirement; inconclusive where they differ."""
 
     key: tuple[str | None, ...]
     cells: int
@@ -216,13 +216,13 @@ def _verdicts(cells: ibis.Table, names: Sequence[str]) -> dict[tuple[str | None,
 
 def _verdict(runs: list[_Run]) -> FleetVerdict | None:
     asked = {run.requirement for run in runs}
+    if all(deadline is None or confidence is None for deadline, _, confidence, *_ in asked):
+        return None
     if len(asked) != 1:
         counts = list(_counts(runs))
         n, misses = sum(count[1] for count in counts), sum(count[2] for count in counts)
         return FleetVerdict("inconclusive", "several requirements", n, misses, None, None)
     deadline, ratio, confidence, criticality, horizon = asked.pop()
-    if deadline is None or confidence is None:
-        return None
     requirement = Requirement(int(deadline), ratio, confidence, criticality, horizon)
     rigs: dict[str, list[RunMisses]] = {}
     for run in sorted(_counts(runs)):

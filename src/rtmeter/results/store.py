@@ -36,7 +36,7 @@ DATA = (SAMPLES, counted.HISTOGRAM, counted.INTERVALS)
 
 PARTIAL = ".partial"
 _PATIENCE_S = 10
-"""For who has just measured the same cell, and takes away what was there before."""
+"""For who has just measured the same cell, and has yet to let go of it."""
 
 LOOP, LATE_RELEASES = ".loop", "late.parquet"
 """What a program's own loop records into: ``<start>.loop``, of which the cell ``<start>`` is made; in that
@@ -97,7 +97,9 @@ class NewCell:
                     sync(file)
             sync(self.folder)
             if self.path.exists():
-                with kept(self.path, _PATIENCE_S):  # as it has the other name, until it is gone
+                with contextlib.ExitStack() as stack:  # as it has the other name, until it is gone
+                    with contextlib.suppress(BlockingIOError):  # who still has it is done with it
+                        stack.enter_context(kept(self.path, _PATIENCE_S))
                     self._replace()
             else:
                 self.folder.rename(self.path)
