@@ -258,6 +258,24 @@ def test_who_hears_publishers_ends_once_they_have_published_what_was_due(
     assert silent_when_asked == [True] * 4, "the server, the subscriber and both further publishers"
 
 
+def test_the_server_ends_after_all_else_that_hears(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It may have started a master or a router that they cannot be without, who hear on where a ping was
+    lost."""
+    asked: list[ProbeProcess] = []
+    ended_before: dict[str, list[str]] = {}
+    ask_to_end = ProbeProcess.ask_to_end
+
+    def asks_to_end(process: ProbeProcess) -> None:
+        ended_before[process.role] = [one.role for one in asked if one.exit_code is not None]
+        asked.append(process)
+        ask_to_end(process)
+
+    monkeypatch.setattr(ProbeProcess, "ask_to_end", asks_to_end)
+    line = (*TRIP, "--adapter", "posix", *TOPICS, "--samples", "20", "--subscribers", "3")
+    assert invoke([*line, "--background-nodes", "1", "--out", str(tmp_path / "cell")]) == 0
+    assert ended_before["server"] == ["beside"] * 3
+
+
 LONG = (
     *TRIP,
     "--adapter",

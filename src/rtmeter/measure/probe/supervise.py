@@ -171,8 +171,8 @@ class _Run:
             self._server_wanted = False
             self._beside.fall_silent()
             self._until_silent()
-            self._end(self._hearing())
-            self._end(self._peers())
+            for processes in self._endings():
+                self._end(processes)
 
     def _until_silent(self) -> None:
         """Who hears further publishers ends once they have published what was due, or cannot for long."""
@@ -207,9 +207,12 @@ class _Run:
         """What runs until the client has ended."""
         return [*self._beside.processes, *([] if self._server is None else [self._server])]
 
-    def _hearing(self) -> list[ProbeProcess]:
-        """What hears further publishers, and ends before them."""
-        return [process for process in self._peers() if process not in self._beside.publishing]
+    def _endings(self) -> list[list[ProbeProcess]]:
+        """The peers in the order in which they end: further publishers after all who hear them, the server
+        after all others of these: its master or router may be theirs too."""
+        publishing = self._beside.publishing
+        others = [process for process in self._beside.processes if process not in publishing]
+        return [others, [] if self._server is None else [self._server], publishing]
 
     def _all(self) -> list[ProbeProcess]:
         return [*([] if self._client is None else [self._client]), *self._peers()]
