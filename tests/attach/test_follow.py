@@ -10,6 +10,7 @@ import pytest
 from programs import Program, T
 
 from rtmeter.attach import follow
+from rtmeter.attach import jobs as of_jobs
 from rtmeter.attach.follow import Followed, Part
 from rtmeter.attach.grid import loop_of
 from rtmeter.attach.jobs import jobs_of
@@ -26,6 +27,7 @@ MS = 1_000_000
 def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(follow, "HEAD", 30)
     monkeypatch.setattr(follow, "PIECE", 16)
+    monkeypatch.setattr(of_jobs, "PATIENCE", 30)
 
 
 def loop(releases: list[int], call: str = "clock_nanosleep", lost_at: tuple[int, ...] = ()) -> Trace:
@@ -52,11 +54,11 @@ TRACES = {
 
 
 def locking() -> Trace:
-    """Two waits for a lock in every job."""
+    """Two waits for a lock in every other job, and one in those between."""
     program, at = Program(), 50
     for release in EVEN:
         program.sleep(at, release, release + 100)
-        for lock in (release + 200, release + 300):
+        for lock in (release + 200, release + 300)[: 1 + release // MS % 2]:
             program.wait(lock, lock + 50, lock + 80, "futex")
         at = release + 500
     return program.trace

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from rtmeter.attach.jobs import RELATIVE, Job
+from rtmeter.attach.jobs import RELATIVE, Job, paced
 from rtmeter.attach.sleeps import MESSAGE
 
 EXACT_NS, BUDGET_NS = 10, 50_000
@@ -58,8 +58,7 @@ class AttachedLoop:
 
     @property
     def by_timer(self) -> bool:
-        """Whether timers pace it: they release two jobs in five, or more. A loop that waits once for an
-        answer in each cycle has one in two."""
+        """Whether timers pace it."""
         return _by_timer(self.kinds)
 
     @property
@@ -93,7 +92,8 @@ def loop_of(jobs: Sequence[Job], period_ns: int | None = None) -> AttachedLoop:
 
 
 def _by_timer(kinds: Mapping[str, int]) -> bool:
-    return bool(kinds) and 5 * kinds.get(MESSAGE, 0) <= 3 * sum(kinds.values())
+    others = kinds.get(MESSAGE, 0)
+    return paced(sum(kinds.values()) - others, others)
 
 
 def mode_of(distances: Sequence[int]) -> int | None:

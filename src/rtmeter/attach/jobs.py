@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
+from itertools import chain, islice
 
 from rtmeter.attach.sleeps import MESSAGE, Sleep
 
@@ -12,7 +12,7 @@ RELATIVE = ("nanosleep", "poll", "ppoll", "select", "pselect6", "epoll_wait", "e
 """System calls whose timeouts are told from now on, never as a time."""
 
 PATIENCE = 10_000
-"""So many sleeps without a timer are those of a thread that timers do not pace."""
+"""So many sleeps tell whether timers pace a thread."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,24 +38,26 @@ class Job:
         return self.kind != MESSAGE
 
 
+def paced(timers: int, others: int) -> bool:
+    """Whether timers pace a thread: they end two in five of its sleeps, or more. A loop that waits once for
+    an answer in each cycle has one in two."""
+    return timers > 0 and 2 * others <= 3 * timers
+
+
 def jobs_of(sleeps: Iterable[Sleep]) -> Iterator[Job]:
     """Those that are seen whole, from the first sleep to the last.
 
-    A thread that sleeps on timers may wait for a lock within its work: a wait on a futex without a timeout
-    ends no job of such a thread. What it sleeps on its first sleeps tell, up to PATIENCE of them.
+    A thread that timers pace may wait for a lock within its work: a wait on a futex without a timeout ends
+    no job of such a thread. Its first PATIENCE sleeps tell, which are held until then.
     """
     coming = iter(sleeps)
-    first: list[Sleep] = []
-    by_timers = False
-    while not by_timers and len(first) < PATIENCE and (sleep := next(coming, None)) is not None:
-        first.append(sleep)
-        by_timers = sleep.due_ns is not None
+    first = list(islice(coming, PATIENCE))
+    has_locks = _has_locks(first)
     began: Sleep | None = None
     waits, whole = 0, True
     for sleep in chain(first, coming):
-        by_timers = by_timers or sleep.due_ns is not None
         whole = whole and sleep.whole_before
-        if began is not None and by_timers and _is_lock(sleep):
+        if began is not None and has_locks and _is_lock(sleep):
             waits += 1
             continue
         if began is not None:
@@ -70,6 +72,14 @@ def jobs_of(sleeps: Iterable[Sleep]) -> Iterator[Job]:
                 known=began.known and whole,
             )
         began, waits, whole = sleep, 0, True
+
+
+def _has_locks(sleeps: Sequence[Sleep]) -> bool:
+    """Whether timers pace the thread beside its waits on futexes, and beside all else that it waits for: the
+    waits are locks then. One that waits on a condition and sleeps now and then for a time has none."""
+    known = [sleep for sleep in sleeps if sleep.known]
+    timers, futexes = sum(sleep.due_ns is not None for sleep in known), sum(map(_is_lock, known))
+    return paced(timers, futexes) and paced(timers, len(known) - timers - futexes)
 
 
 def _is_lock(sleep: Sleep) -> bool:
