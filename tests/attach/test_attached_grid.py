@@ -56,6 +56,51 @@ def test_a_divisor_of_the_distances_is_a_period_from_50_us_on(period_ns: int, on
     assert (found.on_grid, found.period_ns == period_ns) == (on_grid, on_grid)
 
 
+def overrunning(good: int, bad: int, work_ns: int, steps: int) -> list[Job]:
+    """In its first periods done at once; then each job works for longer, and goes on ``steps`` later."""
+    even = jobs([MS] * (good - 1))
+    late = jobs([good * MS] + [steps * MS] * bad)[1:]
+    return [*even, *(replace(job, free_ns=job.release_ns + work_ns) for job in late)]
+
+
+@pytest.mark.parametrize(
+    ("bad", "steps", "work_ns"), [(19, 2, MS + 200), (100, 2, MS + 200), (60, 3, 2 * MS + 1)]
+)
+def test_releases_that_pass_while_it_works_are_skipped_however_many_in_a_row(
+    bad: int, steps: int, work_ns: int
+) -> None:
+    found = overrunning(200, bad, work_ns, steps)
+    loop = loop_of(found)
+    assert (loop.period_ns, loop.on_grid, loop.changes) == (MS, True, ())
+    status = columns_of(found, loop)["status"].tolist()
+    assert status.count(SKIPPED) == (steps - 1) * bad
+
+
+@pytest.mark.parametrize(("bad", "steps", "work_ns"), [(60, 2, MS), (60, 3, 2 * MS), (60, 3, MS + 200)])
+def test_another_period_is_one_over_whose_earlier_releases_it_sleeps(
+    bad: int, steps: int, work_ns: int
+) -> None:
+    found = overrunning(200, bad, work_ns, steps)
+    loop = loop_of(found)
+    assert [change.period_ns for change in loop.changes] == [steps * MS]
+    assert SKIPPED not in columns_of(found, loop)["status"]
+
+
+@pytest.mark.parametrize(("late", "changes"), [(10, 1), (11, 0)])
+def test_it_is_passed_over_where_most_of_twenty_were_at_work(late: int, changes: int) -> None:
+    found = overrunning(200, 20, 300, 2)
+    found[200 : 200 + late] = [replace(job, free_ns=job.free_ns + MS) for job in found[200 : 200 + late]]
+    assert len(loop_of(found).changes) == changes
+
+
+def test_a_wait_for_an_answer_over_a_release_passes_over_it_too() -> None:
+    found: list[Job] = jobs([MS] * 199)
+    for job in jobs([200 * MS] + [2 * MS] * 60)[1:]:
+        found += [job, message(job.release_ns + MS + 500, job.release_ns + MS + 900)]
+    assert loop_of(found).changes == ()
+    assert columns_of(found, loop_of(found))["status"].tolist().count(SKIPPED) == 60
+
+
 def message(woken_ns: int, free_ns: int) -> Job:
     return Job(woken_ns, woken_ns + 100, free_ns, free_ns - woken_ns - 100, "message", None)
 

@@ -17,7 +17,8 @@ EXACT_NS, BUDGET_NS = 10, 50_000
 timer by another clock."""
 
 CHANGED = 20
-"""So many equal distances in a row that are not the period are another period."""
+"""So many equal distances in a row that are not the period are another period, unless the thread was at work
+while the releases between them came: it passed over those."""
 
 LARGEST_GAP = 1 << 20
 """So many releases in a row are not skipped: the loop was stopped, or its clock was set."""
@@ -180,15 +181,16 @@ def changing(jobs: Iterable[Job], loop: AttachedLoop) -> Iterator[tuple[Job, int
         return
     coming, now, settled = iter(jobs), loop.period_ns, 0
     ahead: deque[Job] = deque()
-    releases: deque[int] = deque()
-    """Of those ahead that timers released."""
-    within = EXACT_NS
+    releases: deque[tuple[int, int]] = deque()
+    """Of those ahead that timers released, each with the moment when the thread slept before it."""
+    within, asleep_ns = EXACT_NS, 0
     while True:
         while len(releases) <= CHANGED and (job := next(coming, None)) is not None:
             ahead.append(job)
             within = max(within, tolerance_ns([job]))
             if job.by_timer:
-                releases.append(job.release_ns)
+                releases.append((job.release_ns, asleep_ns))
+            asleep_ns = job.free_ns
         if not ahead:
             return
         job, began = ahead.popleft(), None
@@ -202,9 +204,13 @@ def changing(jobs: Iterable[Job], loop: AttachedLoop) -> Iterator[tuple[Job, int
         yield job, began
 
 
-def _other_period(releases: Sequence[int], now_ns: int, within_ns: int) -> int | None:
-    """The distance of all of them, if that is not the period."""
-    first = releases[1] - releases[0]
-    if abs(first - now_ns) <= within_ns:
+def _other_period(releases: Sequence[tuple[int, int]], now_ns: int, within_ns: int) -> int | None:
+    """The distance of all of them, if that is not the period, nor the thread mostly at work until after the
+    last release of the old grid that lay between two."""
+    distances = [b - a for (a, _), (b, _) in pairwise(releases)]
+    first = distances[0]
+    if abs(first - now_ns) <= within_ns or any(abs(one - first) > within_ns for one in distances):
         return None
-    return first if all(abs(b - a - first) <= within_ns for a, b in pairwise(releases)) else None
+    at_work = sum(asleep_ns > release_ns - now_ns for release_ns, asleep_ns in list(releases)[1:])
+    passed_over = steps_of(first, now_ns, within_ns) is not None and 2 * at_work > len(distances)
+    return None if passed_over else first
