@@ -8,10 +8,10 @@ from itertools import accumulate
 import pytest
 
 from rtmeter.attach import releases
+from rtmeter.attach.asleep import MESSAGE
 from rtmeter.attach.grid import BUDGET_NS, EXACT_NS, loop_of, mode_of, tolerance_ns
 from rtmeter.attach.jobs import Job
 from rtmeter.attach.releases import columns_of
-from rtmeter.attach.sleeps import MESSAGE
 from rtmeter.model import ABSENT, LOST, SERVED, SKIPPED
 
 MS = 1_000_000

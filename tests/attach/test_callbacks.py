@@ -113,6 +113,31 @@ def test_without_the_next_wait_a_callback_ends_where_its_thread_sleeps() -> None
     assert within([call(20, AT)], woken(0)) == []
 
 
+def at_the_end(marks: list[Mark], events: list[Event], end: int) -> list[Callback]:
+    return callbacks_of(marks, Trace(events), [T], Names(), (), AT + end)
+
+
+def test_a_callback_that_had_not_ended_at_the_recordings_end_is_told() -> None:
+    """It waits for a lock, say: no end of a job, where a thread tells when it waits for something to do."""
+    marks = [call(20, AT), wait(120), call(220, AT + 200)]
+    (found,) = at_the_end(marks, [*woken(0), sleeps(150), *woken(200), sleeps(300)], 900)
+    assert [(job.free_ns - AT, job.ended) for job in found.jobs] == [(120, True), (900, False)]
+    assert found.jobs[-1].until_ns == AT + 900
+    for events, end in ([*woken(0), sleeps(300, STATES.index("ended"))], AT + 900), (woken(0), None):
+        (found,) = callbacks_of(marks, Trace(events), [T], Names(), (), end)
+        assert [job.ended for job in found.jobs] == [True], "its thread ended, or nobody knows when"
+
+
+def test_what_it_keeps_waiting_was_called_no_more_until_the_end() -> None:
+    marks = [
+        *(call(20, AT, timer=2, period=100), wait(50), call(60, AT, timer=3, period=20), wait(80)),
+        *(call(120, AT + 100, timer=2, period=100), call(150, AT + 100)),
+    ]
+    stuck, alive, cancelled = sorted(at_the_end(marks, woken(0), 900), key=lambda one: one.handle)
+    assert [one.jobs[-1].until_ns for one in (stuck, alive, cancelled)] == [AT + 900, AT + 900, None]
+    assert [one.jobs[-1].ended for one in (stuck, alive, cancelled)] == [False, True, True]
+
+
 def test_a_switch_that_is_not_told_costs_no_time_on_the_cpu() -> None:
     events = [sleeps(-50), Event(AT, 0, WAKING, 0, T), sleeps(200)]
     (found,) = within([call(20, AT), wait(120)], events)

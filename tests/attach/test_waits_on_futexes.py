@@ -8,8 +8,9 @@ import pytest
 from programs import Program, T, jobs
 
 from rtmeter.attach import jobs as of_jobs
+from rtmeter.attach.asleep import Sleep
 from rtmeter.attach.jobs import jobs_of
-from rtmeter.attach.sleeps import Sleep, sleeps_of
+from rtmeter.attach.sleeps import sleeps_of
 
 MS = 1_000_000
 

@@ -15,6 +15,7 @@ static int64_t now(void) {
 }
 static const char* what;
 static volatile sig_atomic_t told;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;  // which main keeps
 
 static void tell(int number) { told = number; }
 
@@ -33,6 +34,7 @@ static void* loop(void* unused) {
     if (!strcmp(what, "thread_ends")) return 0;
     if (!strcmp(what, "ends")) _exit(0);
     if (!strcmp(what, "execs")) execl("/bin/sleep", "sleep", "60", (char*)0);
+    if (!strcmp(what, "hangs")) pthread_mutex_lock(&lock);
     if (!strcmp(what, "forks") && fork() == 0) for (;;) pause();
     if (!strcmp(what, "period")) period = 3000000;
     if (!strcmp(what, "policy")) {
@@ -44,6 +46,7 @@ static void* loop(void* unused) {
 
 int main(int count, char** arguments) {
   what = count > 1 ? arguments[1] : "";
+  pthread_mutex_lock(&lock);
   pthread_t thread;
   sigset_t usr1;
   sigemptyset(&usr1);

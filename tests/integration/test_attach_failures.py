@@ -128,6 +128,28 @@ def test_a_change_in_mid_run_is_told(misfits: Path, tmp_path: Path, what: str, d
     assert doubt in types(record)
 
 
+def test_a_loop_that_hangs_until_the_end_has_lost_that_release_and_skipped_the_others(
+    misfits: Path, tmp_path: Path
+) -> None:
+    cell = tmp_path / "cell"
+    with (
+        alive(misfits, "") as other,
+        alive(misfits, "hangs") as process,
+        attached_to(process.pid, cell) as front,
+    ):
+        process.send_signal(signal.SIGUSR1)
+        wchan = Path(f"/proc/{process.pid}/task/{names_of(process.pid)['loop']}/wchan")
+        until(lambda: "futex" in wchan.read_text(), of=front)
+        go_on(other.pid, front, 100)  # of 1 ms, as its own
+        front.send_signal(signal.SIGINT)
+        done = ended(front)
+    record = store.read_cell(cell)
+    assert record.summary is not None, done.err
+    counts = record.summary.counts
+    assert (counts["lost"] - record.counters["unknown"], counts["skipped"] >= 100) == (1, True)
+    assert "job_unended" in types(record)
+
+
 def test_a_fork_is_no_part_of_the_loop(misfits: Path, tmp_path: Path) -> None:
     cell = tmp_path / "cell"
     with alive(misfits, "forks") as process, attached_to(process.pid, cell) as front:

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from rtmeter.attach.asleep import MESSAGE
 from rtmeter.attach.jobs import Job
-from rtmeter.attach.sleeps import MESSAGE
 from rtmeter.explain.events import LOST, STATES, SWITCH, SYS_IN, SYS_OUT, WAKING, Trace
 from rtmeter.explain.marks import Mark
 from rtmeter.statistics.quantities import Ints
@@ -108,15 +108,17 @@ def callbacks_of(
     tids: Collection[int],
     names: Names,
     offsets_ns: Iterable[int] = (),
+    end_ns: int | None = None,
 ) -> list[Callback]:
     """Those of the threads ``tids`` that were called, in the order in which they were first. ``offsets_ns``:
-    what other clocks show more than the monotonic one."""
+    what other clocks show more than the monotonic one. ``end_ns``: when the recording ended, of those that
+    had not ended then (None: they are left out)."""
     found: dict[tuple[str, int, int], list[_Begun]] = {}
     for tid in tids:
         for one in _begun([mark for mark in marks if mark.tid == tid]):
             found.setdefault((one.kind, one.handle, tid), []).append(one)
     threads = {
-        tid: _Thread(trace, tid, [mark.time_ns for mark in marks if mark.tid == tid])
+        tid: _Thread(trace, tid, [mark for mark in marks if mark.tid == tid])
         for tid in {tid for _, _, tid in found}
     }
     gaps = _gaps(trace)
@@ -127,11 +129,24 @@ def callbacks_of(
         period = names.periods.get(handle) or (read[0] if dues is not None and read else None)
         node = names.owners.get(handle)
         released = kind if dues is not None else MESSAGE
-        jobs = tuple(_jobs(begun, dues, threads[tid], gaps, released))
+        jobs = tuple(_jobs(begun, dues, threads[tid], gaps, released, end_ns))
         resource = next((one.resource for one in begun if one.resource), None)
         if jobs:
             callbacks.append(Callback(kind, tid, node, resource, period, dues is not None, jobs, handle))
+    if end_ns is not None:
+        stuck = {one.tid: one.jobs[-1].wake_ns for one in callbacks if not one.jobs[-1].ended}
+        callbacks = [_kept_waiting(one, stuck.get(one.tid), end_ns) for one in callbacks]
     return list(_numbered(sorted(callbacks, key=lambda one: one.jobs[0].wake_ns)))
+
+
+def _kept_waiting(callback: Callback, since_ns: int | None, end_ns: int) -> Callback:
+    """Of a timer that was called until its thread began what had not ended at the recording's end: it was
+    called no more until then."""
+    *others, last = callback.jobs
+    period = callback.period_ns if callback.due_told else None
+    if since_ns is None or period is None or not last.ended or last.release_ns + 2 * period < since_ns:
+        return callback
+    return replace(callback, jobs=(*others, replace(last, until_ns=end_ns)))
 
 
 @dataclass(slots=True)
@@ -188,32 +203,44 @@ def _dues(begun: Sequence[_Begun], offsets_ns: Iterable[int]) -> list[int] | Non
 
 
 def _jobs(
-    begun: Sequence[_Begun], dues: list[int] | None, thread: _Thread, gaps: Ints, kind: str
+    begun: Sequence[_Begun],
+    dues: list[int] | None,
+    thread: _Thread,
+    gaps: Ints,
+    kind: str,
+    end_ns: int | None,
 ) -> Iterator[Job]:
-    """Those that are seen whole."""
+    """Those that are seen whole, and one that had not ended at the recording's end."""
     last_free = None
     for place, one in enumerate(begun):
-        free_ns = one.end_ns or thread.sleeps_after(one.begin_ns)
+        free_ns = one.end_ns if thread.says_waits else one.end_ns or thread.sleeps_after(one.begin_ns)
+        ended = free_ns is not None
+        if free_ns is None and not thread.has_ended:
+            free_ns = end_ns
         release_ns = dues[place] if dues is not None else thread.woken_before(one.begin_ns)
         if free_ns is None or release_ns is None:
             continue
         since = one.begin_ns if last_free is None else last_free
         unknown = bool(len(gaps)) and bool(((gaps[:, 0] < free_ns) & (gaps[:, 1] >= since)).any())
         busy_ns = thread.ran(free_ns) - thread.ran(one.begin_ns)
-        yield Job(release_ns, one.begin_ns, free_ns, busy_ns, kind, None, known=not unknown)
+        job = Job(release_ns, one.begin_ns, free_ns, busy_ns, kind, None, known=not unknown)
+        yield job if ended else replace(job, ended=False, until_ns=end_ns)
         last_free = free_ns
 
 
 class _Thread:
-    """When a thread was woken, slept and ran. Kernels may keep a switch to themselves: where it acts it is on
-    a CPU."""
+    """When a thread was woken, slept and ran; whether it says when it waits. Kernels may keep a switch to
+    themselves: where it acts it is on a CPU."""
 
-    def __init__(self, trace: Trace, tid: int, acts_ns: Sequence[int]) -> None:
+    def __init__(self, trace: Trace, tid: int, acts: Sequence[Mark]) -> None:
+        self.says_waits = any(mark.what == "wait" for mark in acts)
+        acts_ns = [mark.time_ns for mark in acts]
         event, its, target, times, states = (
             np.asarray(getattr(trace, name)) for name in ("event", "tid", "target", "time_ns", "state")
         )
         leaves = (event == SWITCH) & (its == tid)
         on = ((event == SWITCH) & (target == tid)) | ((its == tid) & np.isin(event, (SYS_IN, SYS_OUT)))
+        self.has_ended = bool((leaves & (states == STATES.index("ended"))).any())
         self._woken = times[(event == WAKING) & (target == tid)]
         self._sleeps = times[leaves & (states == STATES.index("sleeping"))]
         changes_ns = np.concatenate([times[leaves], times[on], np.asarray(acts_ns, np.int64)])

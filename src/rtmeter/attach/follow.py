@@ -10,10 +10,11 @@ from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
 
+from rtmeter.attach.asleep import Rest, Sleep, ThreadSleeps
 from rtmeter.attach.grid import AttachedLoop, PeriodChange, changing, loop_of, tolerance_ns
 from rtmeter.attach.jobs import Job, jobs_of
-from rtmeter.attach.releases import ReleaseRow, as_columns, rows_of
-from rtmeter.attach.sleeps import Reader, Sleep, ThreadSleeps
+from rtmeter.attach.releases import ReleaseRow, as_columns, is_overdue, rows_of
+from rtmeter.attach.sleeps import Reader
 from rtmeter.explain.events import Trace
 from rtmeter.statistics.quantities import Ints
 
@@ -29,7 +30,8 @@ Part = tuple[Trace, int | None]
 
 class Followed:
     """The thread ``tid``; ``jobs`` are those that are its own (None: from sleep to sleep). ``period_ns`` as
-    the user gave it; releases of the first ``warm_up_ns`` are the first ``warm_up`` rows.
+    the user gave it; releases of the first ``warm_up_ns`` are the first ``warm_up`` rows. A job that had not
+    ended when the recording did is lost once it was due for ``overdue_ns``, or else for a period.
 
     Once pieces() has ended, ``loop`` and ``told`` are of all; before, of what has come so far.
     """
@@ -41,9 +43,14 @@ class Followed:
         period_ns: int | None,
         warm_up_ns: int,
         jobs: Iterable[Job] | None = None,
+        overdue_ns: int | None = None,
     ) -> None:
         self._reader, self._parts, self._of_others = Reader(tid), parts, jobs
-        self._period, self._warm_up_ns = period_ns, warm_up_ns
+        self._period, self._warm_up_ns, self._overdue_ns = period_ns, warm_up_ns, overdue_ns
+        self.end_ns: int | None = None
+        """When the recording ended: set before the parts do. None: of what was under way nothing is told."""
+        self.unended_ns: int | None = None
+        """How long the job had been due that had not ended and is lost; None: there is none."""
         self.loop: AttachedLoop = loop_of([])
         self.jobs = self.warm_up = self.slept = 0
         """Jobs, and sleeps; ``warm_up`` is known once the first piece is there."""
@@ -70,7 +77,7 @@ class Followed:
         self.loop = loop_of(head, self._period)
         counted = self._counted(changing(chain(head, jobs), self.loop))
         piece: list[ReleaseRow] = []
-        for row in rows_of(counted, self.loop, tolerance_ns(head)):
+        for row in rows_of(counted, self.loop, tolerance_ns(head), self._overdue_ns):
             piece.append(row)
             if len(piece) >= PIECE and row[0] >= self._warm_until_ns:
                 yield self._handed_on(piece)
@@ -91,7 +98,7 @@ class Followed:
     def _all_jobs(self) -> Iterable[Job]:
         sleeps = self._sleeps()
         if self._of_others is None:
-            return jobs_of(sleeps)
+            return jobs_of(sleeps, self._rest)
         for _ in sleeps:  # what they tell of the thread counts
             pass
         return self._of_others
@@ -102,8 +109,16 @@ class Followed:
                 self.slept += 1
                 yield sleep
 
+    def _rest(self) -> Rest | None:
+        return None if self.end_ns is None else self._reader.rest(self.end_ns)
+
     def _counted(self, jobs: Iterable[tuple[Job, int | None]]) -> Iterator[tuple[Job, int | None]]:
         for job, period_ns in jobs:
+            if job.known and is_overdue(job, self.loop, self._overdue_ns):
+                self.unended_ns = job.free_ns - job.release_ns
+            if not job.ended:
+                yield job, period_ns
+                continue
             self.jobs += 1
             if self.first_release_ns is None:
                 self.first_release_ns = job.release_ns

@@ -9,8 +9,8 @@ from itertools import pairwise
 
 import numpy as np
 
+from rtmeter.attach.asleep import MESSAGE
 from rtmeter.attach.jobs import RELATIVE, Job, paced
-from rtmeter.attach.sleeps import MESSAGE
 
 EXACT_NS, BUDGET_NS = 10, 50_000
 """How far an expiry may be off its grid: programs count with fractions; the kernel sets a deadline thread's

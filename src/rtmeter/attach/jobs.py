@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain, islice
 
-from rtmeter.attach.sleeps import MESSAGE, Sleep
+from rtmeter.attach.asleep import MESSAGE, Rest, Sleep
 
 RELATIVE = ("nanosleep", "poll", "ppoll", "select", "pselect6", "epoll_wait", "epoll_pwait", "epoll_pwait2")
 """System calls whose timeouts are told from now on, never as a time."""
@@ -21,7 +21,8 @@ class Job:
     the timer that ended the sleep, or the moment of the waking where something else did; ``kind``: which.
     ``armed_ns``: when the timer was armed in a system call of that sleep, if it was. ``waits``: how often
     it waited for a lock meanwhile. Of a job that is not ``known`` events were lost: its stamps are as far
-    as they are told."""
+    as they are told. One that has not ``ended`` was under way when the recording ended, at ``free_ns``; the
+    last one's ``until_ns``: until when the thread is known to have served nothing else."""
 
     release_ns: int
     wake_ns: int
@@ -31,6 +32,8 @@ class Job:
     armed_ns: int | None
     waits: int = 0
     known: bool = True
+    ended: bool = True
+    until_ns: int | None = None
 
     @property
     def by_timer(self) -> bool:
@@ -44,8 +47,9 @@ def paced(timers: int, others: int) -> bool:
     return timers > 0 and 2 * others <= 3 * timers
 
 
-def jobs_of(sleeps: Iterable[Sleep]) -> Iterator[Job]:
-    """Those that are seen whole, from the first sleep to the last.
+def jobs_of(sleeps: Iterable[Sleep], rest: Callable[[], Rest | None] = lambda: None) -> Iterator[Job]:
+    """Those that are seen whole, from the first sleep to the last; and what ``rest``, asked after that, tells
+    of the recording's end: the job that the last sleep ended, or that had not ended.
 
     A thread that timers pace may wait for a lock within its work: a wait on a futex without a timeout ends
     no job of such a thread. Its first PATIENCE sleeps tell, which are held until then.
@@ -61,17 +65,43 @@ def jobs_of(sleeps: Iterable[Sleep]) -> Iterator[Job]:
             waits += 1
             continue
         if began is not None:
-            yield Job(
-                release_ns=began.woken_ns if began.due_ns is None else began.due_ns,
-                wake_ns=began.wake_ns,
-                free_ns=sleep.asleep_ns,
-                busy_ns=sleep.ran_ns - began.ran_at_wake_ns,
-                kind=began.kind,
-                armed_ns=began.armed_ns,
-                waits=waits,
-                known=began.known and whole,
-            )
+            yield _job(began, sleep, waits, known=whole)
         began, waits, whole = sleep, 0, True
+    if began is not None and (last := rest()) is not None:
+        yield from _last_jobs(began, last, waits, known=whole and last.whole, has_locks=has_locks)
+
+
+def _job(began: Sleep, then: Sleep, waits: int, *, known: bool) -> Job:
+    """From one sleep to the next."""
+    return Job(
+        release_ns=began.woken_ns if began.due_ns is None else began.due_ns,
+        wake_ns=began.wake_ns,
+        free_ns=then.asleep_ns,
+        busy_ns=then.ran_ns - began.ran_at_wake_ns,
+        kind=began.kind,
+        armed_ns=began.armed_ns,
+        waits=waits,
+        known=began.known and known,
+    )
+
+
+def _last_jobs(began: Sleep, rest: Rest, waits: int, *, known: bool, has_locks: bool) -> Iterator[Job]:
+    """That of the last sleep that ended, and that of one which the thread was woken from but is not back."""
+    end_ns, sleep = rest.end_ns, rest.sleep
+    if sleep is None or (has_locks and _is_lock(sleep)):
+        yield _under_way(began, end_ns, waits, known=known)
+        return
+    job = _job(began, sleep, waits, known=known)
+    if rest.woken:
+        yield job
+        yield _under_way(replace(sleep, wake_ns=end_ns), end_ns, 0, known=True)
+    else:
+        yield replace(job, until_ns=job.free_ns if rest.later else end_ns)
+
+
+def _under_way(began: Sleep, end_ns: int, waits: int, *, known: bool) -> Job:
+    end = replace(began, asleep_ns=end_ns, ran_ns=began.ran_at_wake_ns)
+    return replace(_job(began, end, waits, known=known), ended=False, until_ns=end_ns)
 
 
 def _has_locks(sleeps: Sequence[Sleep]) -> bool:

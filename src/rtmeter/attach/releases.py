@@ -32,30 +32,44 @@ def as_columns(rows: Sequence[ReleaseRow]) -> dict[str, Ints]:
     return {name: np.ascontiguousarray(table[:, place]) for place, name in enumerate(names)}
 
 
+def is_overdue(job: Job, loop: AttachedLoop, overdue_ns: int | None) -> bool:
+    """Whether a job that has not ended is late already: after ``overdue_ns``, else a period."""
+    limit = overdue_ns or loop.period_ns
+    return not job.ended and limit is not None and job.free_ns - job.release_ns > limit
+
+
 def rows_of(
-    jobs: Iterable[tuple[Job, int | None]], loop: AttachedLoop, within_ns: int
+    jobs: Iterable[tuple[Job, int | None]],
+    loop: AttachedLoop,
+    within_ns: int,
+    overdue_ns: int | None = None,
 ) -> Iterator[ReleaseRow]:
     """Of jobs, each with the period that begins with it. Between known releases of a grid every one that
     nobody slept for is skipped, or not known if events were lost meanwhile; without a grid each job whose
-    events were lost is one. ``within_ns``: how far off the grid an expiry may be."""
+    events were lost is one. ``within_ns``: how far off the grid an expiry may be. A job that had not ended at
+    the recording's end is lost if it is late already, else none; what passed on the grid since is skipped."""
     grid = _Grid(loop.period_ns, within_ns) if loop.on_grid and loop.period_ns else None
     since: list[Job] = []  # the last release on the grid, and what else was done after it
     lost: list[Job] = []
     held: list[ReleaseRow] = []  # of what a timer did not release: skipped ones may lie before them
+    last: Job | None = None
     for job, period_ns in jobs:
+        last, counts = job, job.ended or is_overdue(job, loop, overdue_ns)
         if not job.known:
-            lost.append(job)
+            lost += [job] * counts
             if grid is not None and period_ns is not None:
                 grid.period_ns = period_ns
             continue
         interval = job.wake_ns - since[-1].wake_ns if since and not lost else ABSENT
-        row = job.release_ns, job.wake_ns, job.free_ns, job.busy_ns, interval, SERVED
+        rows = [(job.release_ns, job.wake_ns, job.free_ns, job.busy_ns, interval, SERVED)]
+        if not job.ended:
+            rows = [_nothing(job.release_ns)] * counts
         if grid is None:
             yield from (_nothing(one.release_ns) for one in lost)
-            yield row
+            yield from rows
             since, lost = [job], []
             continue
-        held.append(row)
+        held += rows
         if job.by_timer:
             passed = grid.passed(job.release_ns)
             if lost:
@@ -69,7 +83,22 @@ def rows_of(
             held = held[until:]
             since, lost = [], []
         since.append(job)
-    yield from sorted([*held, *(_nothing(one.release_ns) for one in lost)], key=itemgetter(0))
+    until_ns = _nothing_until(last, loop, overdue_ns) if last is not None else None
+    passed = grid.passed_until(until_ns) if grid is not None and until_ns is not None else []
+    if lost:
+        held += (_nothing(release) for release in passed or [one.release_ns for one in lost])
+    else:
+        held += (_skipped(release, since) for release in passed)
+    yield from sorted(held, key=itemgetter(0))
+
+
+def _nothing_until(last: Job, loop: AttachedLoop, overdue_ns: int | None) -> int | None:
+    """Until when releases after the last job have passed; of a thread that sleeps what is due now may be in
+    time, and of one whose state is not known all that may be."""
+    if last.until_ns is None or not (last.known or last.ended or is_overdue(last, loop, overdue_ns)):
+        return None
+    due_now_ns = (overdue_ns or loop.period_ns or 0) if last.ended else 0
+    return max(last.free_ns, last.until_ns - due_now_ns)
 
 
 def _nothing(release_ns: int) -> ReleaseRow:
@@ -99,6 +128,15 @@ class _Grid:
             return []
         distance = release_ns - last
         steps = steps_of(distance, self.period_ns, self._within) or round(distance / self.period_ns)
+        return self._between(last, steps)
+
+    def passed_until(self, time_ns: int) -> list[int]:
+        """The releases after the last one, up to a time."""
+        if self._last is None:
+            return []
+        return self._between(self._last, min((time_ns - self._last) // self.period_ns + 1, LARGEST_GAP))
+
+    def _between(self, last_ns: int, steps: int) -> list[int]:
         if not 1 < steps <= LARGEST_GAP:
             return []
-        return [last + step * self.period_ns for step in range(1, steps)]
+        return [last_ns + step * self.period_ns for step in range(1, steps)]

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rtmeter.attach.asleep import MESSAGE, Rest, Sleep, ThreadSleeps
 from rtmeter.attach.telling import BEGINNING, BUDGET, before_lost, rows_of
 from rtmeter.explain.events import (
     ENDED,
@@ -29,8 +30,6 @@ from rtmeter.explain.events import (
 
 SLEEPER = "hrtimer_wakeup"
 """The function of timers that wake a sleeping thread."""
-MESSAGE = "message"
-"""What wakes a thread that no timer wakes."""
 
 _KINDS = {"timerfd_tmrproc": "timerfd", "posix_timer_fn": "posix_timer", "it_real_fn": "itimer"}
 _KINDS |= {BUDGET: "deadline"}
@@ -40,28 +39,9 @@ thread took the expiry before: it read it, or got its signal."""
 _INTERRUPTED = range(-516, -511)
 """What a system call returns within the kernel, where a signal interrupted it: ERESTARTSYS and its kin."""
 _RESTART = "restart_syscall"
+_BECOMES = ("execve", "execveat")
+"""Another program goes on in its place."""
 _SLEEPING = STATES.index("sleeping")
-
-
-@dataclass(frozen=True, slots=True)
-class Sleep:
-    """``asleep_ns``: its beginning; ``due_ns``: the expiry of the timer that ended it, None: something else
-    did, at ``woken_ns``; ``wake_ns``: the return to the thread's own code. ``kind``: the system call, or
-    whose timer it was; ``armed_ns``: when a timeout was armed for it. ``ran_ns``: how long the thread had
-    been on a CPU at its beginning, and ``ran_at_wake_ns`` at its end. ``known``: what ended it, and when,
-    is told; ``whole_before``: so is all that the thread did since the sleep before."""
-
-    asleep_ns: int
-    woken_ns: int
-    wake_ns: int
-    due_ns: int | None
-    kind: str
-    call: str | None
-    ran_ns: int
-    ran_at_wake_ns: int
-    armed_ns: int | None = None
-    known: bool = True
-    whole_before: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,26 +51,6 @@ class _Waking:
     at_ns: int
     timer: tuple[int, str] | None
     known: bool
-
-
-@dataclass(frozen=True, slots=True)
-class ThreadSleeps:
-    """All sleeps of a thread in order (none of a Reader's); ``events``: how many concern it; ``priorities``
-    that it had on a CPU; ``held_ups``: how often the kernel held it up within its work;
-    ``switches``: how often it came on a CPU; ``left``: how often it went to sleep; ``inferred``: how often
-    its waking was not told, but the only timer that could have ended the sleep was; ``ended``: the thread
-    has ended; ``first_ns`` and ``last_ns``: of the events that are known of it."""
-
-    sleeps: list[Sleep]
-    events: int
-    priorities: frozenset[int]
-    held_ups: int
-    switches: int
-    left: int
-    inferred: int
-    ended: bool
-    first_ns: int
-    last_ns: int
 
 
 def sleeps_of(trace: Trace, tid: int) -> ThreadSleeps:
@@ -193,6 +153,18 @@ class Reader:
         counts = self._held_ups, self._switches, self._left, self._inferred
         priorities = frozenset(self._priorities)
         return ThreadSleeps([], self._events, priorities, *counts, self._ended, first, self._now)
+
+    def rest(self, end_ns: int) -> Rest | None:
+        """What it was about when the recording ended; None: it has ended itself, or nothing is told of it."""
+        if self._ended or self._first_ns is None:
+            return None
+        sleep, later = self._open, False
+        if sleep is not None:
+            own = sleep.armed_ns is not None
+            dues = [due for of, due in self._due.items() if own or of != SLEEPER]
+            later = any(due > end_ns or due == NO_VALUE for due in dues)
+        woken = self._woken and self._restart is None
+        return Rest(end_ns, sleep, woken=woken, later=later, whole=self._whole)
 
     def _lose(self, since_ns: int) -> None:
         """Events since then are not there."""
@@ -383,6 +355,8 @@ class Reader:
             else:
                 self._close(self._now, self._ran())
         self._in_call, self._call, self._armed = False, None, armed if keep else None
+        if name in _BECOMES and result == 0:
+            self._ended, self._open = True, None
 
     def _close(self, at_ns: int, ran_ns: int) -> None:
         """It was back in its own code then."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+import time
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from importlib import resources
@@ -54,6 +55,13 @@ class ThreadsRecorder(Recorder):
         that is recorded, of every process."""
         self.marks: list[Mark] = []
         """What they told, once trace() has ended."""
+        self.end_ns: int | None = None
+        """When it was ended, by the threads' clock; None: that is not told."""
+
+    def stop(self) -> None:
+        """Ends the recording and reads the rest."""
+        self.end_ns = time.monotonic_ns()
+        super().stop()
 
     def _enabled(self) -> Iterator[Format]:
         if self.probes is not None:

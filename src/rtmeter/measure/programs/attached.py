@@ -116,7 +116,8 @@ class ByAttaching:
             program = meeting.program()
             task = meeting.thread(program)
             self.look_at(task, self._root)
-            following = Following(task.tid, folder / FOLLOWED, self.period_ns, self.warm_up_ns)
+            asked = self.period_ns, self.warm_up_ns, self.overdue_ns
+            following = Following(task.tid, folder / FOLLOWED, *asked)
             with Attached(
                 [task.tid], folder, self._root, is_32_bit=program.is_32_bit, follow=[following]
             ) as attached:
@@ -137,6 +138,13 @@ class ByAttaching:
     def warm_up_ns(self) -> int:
         """Of a program that is started."""
         return int(self._asked["warm_up_ns"]) if "command" in self._asked else 0
+
+    @property
+    def overdue_ns(self) -> int | None:
+        """The deadline of a job's end, if that is what is judged."""
+        requirement = self._cell.requirement
+        ends = requirement is not None and self._cell.config["judge"] != "latency"
+        return requirement.deadline_ns if requirement is not None and ends else None
 
     def look_at(self, task: Task, root: Root) -> None:
         """What the machine has wrong for the thread as it is: its policy, its CPUs, its control groups."""

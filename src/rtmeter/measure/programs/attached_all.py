@@ -100,9 +100,9 @@ class Together:
             own = ByAttaching(self._cell)
             beside = tempfile.TemporaryDirectory(prefix=".rows-", dir=folder.parent)
             rows = Path(self._stack.enter_context(beside))
+            asked = own.period_ns, own.warm_up_ns, own.overdue_ns
             self._following = {
-                task.tid: Following(task.tid, rows / f"{task.tid}.parquet", own.period_ns, own.warm_up_ns)
-                for task in self.tasks
+                task.tid: Following(task.tid, rows / f"{task.tid}.parquet", *asked) for task in self.tasks
             }
             with Attached(
                 [*self._following],

@@ -77,7 +77,8 @@ def _name(meta: LogMeta, callback: Callback, attached: Attached) -> None:
 def _nothing(task: Task, followed: Followed, callback: Callback | None) -> RtmeterError:
     """Why no job was seen whole."""
     if callback is not None:
-        message, remedy = "was not called in that time", "measure for longer"
+        how = "ended no job" if callback.jobs else "was not called"
+        message, remedy = f"{how} in that time", "measure for longer"
         return RtmeterError(message, field="callback", value=callback.name, remedy=remedy)
     if followed.slept or followed.seen.left:
         message, remedy = "did one job at most in that time", "measure for longer"
@@ -145,6 +146,10 @@ def _doubts(attached: Attached, program: Program, task: Task, followed: Followed
     elif loop.unknown:
         message = f"of {loop.unknown:,} jobs an event is missing: they are unknown, and never in time"
         yield Doubt("trace_lost", message, "measure again")
+    if followed.unended_ns is not None:
+        due = format_duration(followed.unended_ns)
+        message = f"a job that was due {due} before the recording's end had not ended then: it is lost"
+        yield Doubt("job_unended", message, "see what the thread waits for, or computes: rtmeter explain")
     if tally.cut:
         yield Doubt("trace_incomplete", "the recording broke off: it grew too long", "measure for less long")
     if program.debugged:

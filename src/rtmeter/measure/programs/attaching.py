@@ -141,14 +141,16 @@ class Attached:
         return self
 
     def __exit__(self, kind: object, *_: object) -> None:
+        end_ns = None
         try:
             with self._stack:
                 self._recorder.stop()
             if kind is None and self._follow:
                 self._hand_on()
+                end_ns = self.end_ns
         finally:
             for one in self._follow:
-                one.end(given_up=kind is not None)
+                one.end(end_ns, given_up=kind is not None)
             if kind is not None:
                 self._recorder.tidy()
 
@@ -221,6 +223,12 @@ class Attached:
             self.offsets_ns = self._offsets_ns()
             self.marks = sorted(self._recorder.marks, key=lambda mark: mark.time_ns)
         return self._trace
+
+    @property
+    def end_ns(self) -> int | None:
+        """When the recording ended, by the threads' clock; None: it broke off before, or that is not told."""
+        self.trace()
+        return None if self.tally.cut else self._recorder.end_ns
 
     def _offsets_ns(self) -> list[int]:
         """What real time and boot time show more than the monotonic clock, where the threads are."""

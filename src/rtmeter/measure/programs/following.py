@@ -55,9 +55,12 @@ class Following:
     """Writes the rows of ``tid`` into ``file`` as its events come: see() takes them, end() waits until all
     are written."""
 
-    def __init__(self, tid: int, file: Path, period_ns: int | None, warm_up_ns: int) -> None:
+    def __init__(
+        self, tid: int, file: Path, period_ns: int | None, warm_up_ns: int, overdue_ns: int | None = None
+    ) -> None:
         self._parts: queue.Queue[Part | None] = queue.Queue(_MOST_WAITING)
-        self.written = Written(Followed(tid, self._coming(), period_ns, warm_up_ns), file)
+        followed = Followed(tid, self._coming(), period_ns, warm_up_ns, overdue_ns=overdue_ns)
+        self.written = Written(followed, file)
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="rtmeter-rows", daemon=True)
         self._thread.start()
@@ -71,8 +74,10 @@ class Following:
             except queue.Full:
                 continue
 
-    def end(self, *, given_up: bool = False) -> None:
-        """``written`` is whole then. Raises what writing raised, unless it was given up."""
+    def end(self, end_ns: int | None = None, *, given_up: bool = False) -> None:
+        """``written`` is whole then; ``end_ns``: when the recording ended. Raises what writing raised, unless
+        it was given up."""
+        self.written.followed.end_ns = end_ns
         while self._thread.is_alive():
             try:
                 self._parts.put(None, timeout=1)
@@ -111,8 +116,9 @@ def written_of(
     period_ns: int | None,
     warm_up_ns: int,
     jobs: Iterable[Job] | None = None,
+    overdue_ns: int | None = None,
 ) -> Written:
     """The same of a whole recording; ``jobs``: of a callback that the thread calls."""
-    found = Written(Followed(tid, [(trace, None)], period_ns, warm_up_ns, jobs), file)
+    found = Written(Followed(tid, [(trace, None)], period_ns, warm_up_ns, jobs, overdue_ns), file)
     found.write()
     return found

@@ -126,7 +126,8 @@ class ByName(Together):
     def of(self, attached: Attached, tasks: list[Task]) -> list[Called]:
         """What a recording tells."""
         trace, by_id = attached.trace(), {task.tid: task for task in tasks}
-        found = callbacks_of(attached.marks, trace, by_id, self._names, attached.offsets_ns)
+        told = self._names, attached.offsets_ns, attached.end_ns
+        found = callbacks_of(attached.marks, trace, by_id, *told)
         return [Called(by_id[one.tid], one) for one in found]
 
     def sources(self) -> list[tuple[Cell, ByAttaching]]:
@@ -187,7 +188,9 @@ class _OneCallback(ByAttaching):
         called = now.callback if now is not None else replace(callback, jobs=())
         period_ns = self.period_ns or called.period_ns
         written = written_of(
-            *(attached.trace(), called.tid, folder / FOLLOWED, period_ns, self.warm_up_ns), jobs=called.jobs
+            *(attached.trace(), called.tid, folder / FOLLOWED, period_ns, self.warm_up_ns),
+            jobs=called.jobs,
+            overdue_ns=self.overdue_ns,
         )
         self._loop = measured_loop(
             attached, self._all.program, self._seen.task, self._cell, folder, written, called

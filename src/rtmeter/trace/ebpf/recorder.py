@@ -115,6 +115,11 @@ class RingsRecorder:
         if self.failed is not None:
             raise self.failed
 
+    @property
+    def end_ns(self) -> int | None:
+        """When it ended, once it has."""
+        return self._to_ns if self._done.is_set() else None
+
     def trace(self) -> Trace:
         """All events, if they were not handed on."""
         return joined(self._parts)
