@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import accumulate
+from itertools import accumulate, pairwise
 
 import pytest
 
@@ -50,10 +50,63 @@ def test_a_loop_that_waits_once_for_an_answer_in_each_cycle_is_paced_by_its_time
     assert (loop.period_ns == MS) == paced
 
 
+STEPS = (2, 3, 5, 7, 4, 9, 8, 5, 11, 13)
+
+
+def working(distances: list[int]) -> list[Job]:
+    """As jobs(), but each works until shortly before the next one's release."""
+    found = jobs(distances)
+    return [replace(a, free_ns=b.release_ns - 1000) for a, b in pairwise(found)] + found[-1:]
+
+
 @pytest.mark.parametrize(("period_ns", "on_grid"), [(50_000, True), (49_999, False)])
 def test_a_divisor_of_the_distances_is_a_period_from_50_us_on(period_ns: int, on_grid: bool) -> None:
-    found = loop_of(jobs([steps * period_ns for steps in (2, 3, 5, 7, 4, 9, 8, 5, 11, 13)]))
+    found = loop_of(working([steps * period_ns for steps in STEPS]))
     assert (found.on_grid, found.period_ns == period_ns) == (on_grid, on_grid)
+
+
+@pytest.mark.parametrize(("at_work", "on_grid"), [(5, True), (4, False)])
+def test_a_divisor_is_none_if_the_thread_mostly_slept_over_the_last_release_between(
+    at_work: int, on_grid: bool
+) -> None:
+    distances = [steps * MS for steps in STEPS]
+    found = [*working(distances)[:at_work], *jobs(distances)[at_work:]]
+    assert loop_of(found).on_grid == on_grid
+
+
+@pytest.mark.parametrize("jobs_more", [0, 1, 2])
+@pytest.mark.parametrize(
+    ("cycle", "period"), [((300, 700), 300), ((700, 300), 300), ((300, 150, 550), 150), ((310, 690), 310)]
+)
+def test_a_loop_that_sleeps_several_times_in_a_cycle_has_no_grid_whatever_it_ends_with(
+    cycle: tuple[int, ...], period: int, jobs_more: int
+) -> None:
+    found = jobs([each * 1000 for each in (cycle * 100)[: 180 + jobs_more]])
+    loop = loop_of(found)
+    assert (loop.period_ns, loop.on_grid, loop.steady, loop.drift_ns) == (period * 1000, False, False, None)
+    assert SKIPPED not in columns_of(found, loop)["status"]
+
+
+@pytest.mark.parametrize("jobs_more", [0, 1])
+def test_and_one_whose_distances_are_multiples_has_one_whatever_it_ends_with(jobs_more: int) -> None:
+    loop = loop_of(jobs([each * 1000 for each in ((750, 250) * 100)[: 180 + jobs_more]]))
+    assert (loop.period_ns, loop.on_grid) == (250_000, True)
+
+
+@pytest.mark.parametrize(("off", "on_grid"), [(3, True), (4, False)])
+def test_seven_expiries_in_ten_or_more_are_on_their_grid(off: int, on_grid: bool) -> None:
+    distances = [MS] * (10 - off) + [MS + 1000 + 77_777 * one for one in range(off)]
+    assert loop_of(jobs(distances), MS).on_grid == on_grid
+
+
+def test_those_that_began_anew_after_their_work_took_too_long_are_not_off_it() -> None:
+    distances = [MS] * 10 + [MS + 1000 + 77_777 * one for one in range(10)]
+    late = working(distances)[10:20]
+    late = [replace(job, free_ns=max(job.free_ns, job.release_ns + MS + 1)) for job in late]
+    found = [*jobs(distances)[:10], *late, *jobs(distances)[20:]]
+    assert loop_of(found, MS).on_grid
+    assert not loop_of(jobs(distances), MS).on_grid
+    assert not loop_of(found[2:], MS).on_grid, "fewer than half"
 
 
 def overrunning(good: int, bad: int, work_ns: int, steps: int) -> list[Job]:

@@ -104,6 +104,17 @@ def test_rows_come_while_events_are_still_to_come() -> None:
     assert taken < len(list(parts(TRACES["even"], 7))) // 2
 
 
+def test_of_the_skipped_releases_those_that_it_slept_over_are_counted() -> None:
+    program = Program()
+    for release, at in ((MS, 50), (2 * MS, MS + 400), (3 * MS, 2 * MS + 400), (6 * MS, 4 * MS + 900)):
+        program.sleep(at, release, release + 100)
+    program.sleep(6 * MS + 400, 7 * MS, 7 * MS + 100)
+    program.sleep(7 * MS + 400, 8 * MS, 8 * MS + 100)
+    followed = Followed(T, [(program.trace, None)], MS, 0)
+    assert sum(len(piece["status"]) for piece in followed.pieces()) == 7
+    assert (followed.skipped, followed.slept_over) == (2, 1)
+
+
 @pytest.mark.parametrize("warm_up_ms", [0, 10, 70])
 def test_the_first_piece_has_the_whole_warm_up(warm_up_ms: int) -> None:
     followed = Followed(T, parts(TRACES["even"], 7), None, warm_up_ms * MS)

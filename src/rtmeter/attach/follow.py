@@ -16,6 +16,7 @@ from rtmeter.attach.jobs import Job, jobs_of
 from rtmeter.attach.releases import ReleaseRow, as_columns, is_overdue, rows_of
 from rtmeter.attach.sleeps import Reader
 from rtmeter.explain.events import Trace
+from rtmeter.model import SKIPPED
 from rtmeter.statistics.quantities import Ints
 
 HEAD = 20_000
@@ -54,6 +55,8 @@ class Followed:
         self.loop: AttachedLoop = loop_of([])
         self.jobs = self.warm_up = self.slept = 0
         """Jobs, and sleeps; ``warm_up`` is known once the first piece is there."""
+        self.skipped = self.slept_over = 0
+        """Rows that are skipped, and of these those that passed while the thread was free."""
         self.first_release_ns: int | None = None
         self._kinds: Counter[str] = Counter()
         self._unknown = self._waits = self._distances = self._distance_ns = 0
@@ -93,7 +96,11 @@ class Followed:
     def _handed_on(self, piece: list[ReleaseRow]) -> dict[str, Ints]:
         if not self.warm_up and self._warm_up_ns:
             self.warm_up = sum(row[0] < self._warm_until_ns for row in piece)
-        return as_columns(piece)
+        columns = as_columns(piece)
+        skipped = columns["status"] == SKIPPED
+        self.skipped += int(skipped.sum())
+        self.slept_over += int((skipped & (columns["free_ns"] == columns["release_ns"])).sum())
+        return columns
 
     def _all_jobs(self) -> Iterable[Job]:
         sleeps = self._sleeps()

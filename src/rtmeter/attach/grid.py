@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 
 from rtmeter.attach.asleep import MESSAGE
 from rtmeter.attach.jobs import RELATIVE, Job, paced
@@ -22,6 +23,10 @@ while the releases between them came: it passed over those."""
 
 LARGEST_GAP = 1 << 20
 """So many releases in a row are not skipped: the loop was stopped, or its clock was set."""
+
+_MOST, _OF = 7, 10
+"""So many of ten distances are a clear majority: a loop that sleeps n times in each cycle has at least
+(n - 1) / n of one kind, which is never just as many."""
 
 _OCTAVE = 64
 _FEWEST, _SHORTEST_NS = 5, 50_000
@@ -72,12 +77,19 @@ def loop_of(jobs: Sequence[Job], period_ns: int | None = None) -> AttachedLoop:
     """``period_ns``: as the user gave it."""
     kinds = dict(Counter(job.kind for job in jobs))
     by_timer = _by_timer(kinds)
-    told = [job for job in jobs if job.by_timer or not by_timer]
-    distances = [b.release_ns - a.release_ns for a, b in pairwise(told) if a.known and b.known]
+    slept_ns = [0, *(job.free_ns for job in jobs)]  # before each
+    both = [(job, slept) for job, slept in zip(jobs, slept_ns, strict=False) if job.by_timer or not by_timer]
+    told = [job for job, _ in both]
+    pairs = [
+        (b.release_ns - a.release_ns, slept - a.release_ns)
+        for (a, _), (b, slept) in pairwise(both)
+        if a.known and b.known
+    ]
+    distances, worked = [distance for distance, _ in pairs], [work for _, work in pairs]
     period = period_ns or mode_of(distances)
-    on_grid = by_timer and period is not None and _is_grid(told, distances, period)
-    if by_timer and not on_grid and period_ns is None and (divisor := _divisor(distances)):
-        period, on_grid = divisor, _is_grid(told, distances, divisor)
+    on_grid = by_timer and period is not None and _is_grid(told, distances, worked, period)
+    if by_timer and not on_grid and period_ns is None and (divisor := _divisor(distances, worked)):
+        period, on_grid = divisor, _is_grid(told, distances, worked, divisor)
     steady = period is not None and (on_grid or _is_steady(distances, period))
     asked = drift = None
     if by_timer and not on_grid and steady and period is not None:
@@ -99,19 +111,24 @@ def _by_timer(kinds: Mapping[str, int]) -> bool:
 
 def mode_of(distances: Sequence[int]) -> int | None:
     """The distance that most of them have to the nanosecond; else the middle of the fullest of bins which are
-    a 64th of an octave wide, and its neighbours."""
+    a 64th of an octave wide, and its neighbours. Of those that are nearly as many the smallest: one distance
+    more must not tell which it is."""
     found = np.asarray([distance for distance in distances if distance > 0], np.int64)
     if not len(found):
         return None
     values, counts = np.unique(found, return_counts=True)
-    most = int(counts.argmax())
+    most = _first_of_most(counts)
     if 2 * counts[most] >= len(found):
         return int(values[most])
     bins = np.floor(np.log2(found) * _OCTAVE).astype(np.int64)
     numbers, full = np.unique(bins, return_counts=True)
-    fullest = numbers[int(full.argmax())]
+    fullest = numbers[_first_of_most(full)]
     near = np.sort(found[np.abs(bins - fullest) <= 1])
     return int(near[(len(near) - 1) // 2])
+
+
+def _first_of_most(counts: npt.NDArray[np.int64]) -> int:
+    return int(np.argmax(10 * counts >= 9 * counts.max()))
 
 
 def tolerance_ns(jobs: Iterable[Job]) -> int:
@@ -125,30 +142,36 @@ def steps_of(distance_ns: int, period_ns: int, within_ns: int) -> int | None:
     return steps if steps >= 1 and abs(distance_ns - steps * period_ns) <= within_ns else None
 
 
-def _is_grid(jobs: Sequence[Job], distances: Sequence[int], period_ns: int) -> bool:
-    """Whether most expiries are a multiple of the period apart; timeouts from now on never are."""
+def _is_grid(jobs: Sequence[Job], distances: Sequence[int], worked: Sequence[int], period_ns: int) -> bool:
+    """Whether most expiries are a multiple of the period apart, and few are not though the thread slept when
+    the next one of a grid came; timeouts from now on never are. ``worked``: how long after the first of two
+    the thread slept for the second."""
     if not distances or sum(job.kind in RELATIVE for job in jobs) * 2 > len(jobs):
         return False
     within = tolerance_ns(jobs)
-    exact = sum(steps_of(distance, period_ns, within) is not None for distance in distances)
-    return 2 * exact >= len(distances)
+    exact = [steps_of(distance, period_ns, within) is not None for distance in distances]
+    off = sum(not one and work <= period_ns for one, work in zip(exact, worked, strict=True))
+    return 2 * sum(exact) >= len(distances) and _OF * sum(exact) >= _MOST * (sum(exact) + off)
 
 
-def _divisor(distances: Sequence[int]) -> int | None:
+def _divisor(distances: Sequence[int], worked: Sequence[int]) -> int | None:
     """The period of a loop that passes over so many releases that no distance is that of most: what
-    neighbouring distances are mostly multiples of. None if that is nothing to speak of."""
+    neighbouring distances are mostly multiples of. None if that is nothing to speak of, or the thread mostly
+    slept when the last release between two came: it passed over none."""
     found = np.asarray(distances, np.int64)
     if len(found) < _FEWEST:
         return None
     values, counts = np.unique(np.gcd(found[:-1], found[1:]), return_counts=True)
     most = int(values[counts.argmax()])
-    return most if most >= _SHORTEST_NS else None
+    over = found > most
+    slept = int((over & (np.asarray(worked, np.int64) <= found - most)).sum())
+    return most if most >= _SHORTEST_NS and 2 * slept <= int(over.sum()) else None
 
 
 def _is_steady(distances: Sequence[int], period_ns: int) -> bool:
     """Whether there is one period: most distances are within a quarter of it."""
     near = sum(4 * abs(distance - period_ns) <= period_ns for distance in distances)
-    return 2 * near >= len(distances) > 0
+    return _OF * near >= _MOST * len(distances) > 0
 
 
 def _asked_ns(jobs: Sequence[Job]) -> int | None:

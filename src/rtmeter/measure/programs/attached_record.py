@@ -159,6 +159,13 @@ def _doubts(attached: Attached, program: Program, task: Task, followed: Followed
         message = f"from {at_s:.3f} s on its period is {format_duration(change.period_ns)}"
         remedy = "if releases were passed over instead, give --period"
         yield Doubt("period_changed", message, remedy)
+    if not loop.given and 2 * followed.slept_over > followed.skipped:
+        message = f"{followed.slept_over:,} of {followed.skipped:,} skipped releases passed while it slept"
+        yield Doubt("slept_over", message, "if it sleeps more than once in a period, give that: --period")
+    if loop.by_timer and not loop.steady and loop.period_ns is not None:
+        most = format_duration(loop.period_ns)
+        message = f"its timers come at several distances, most often {most}: no grid, so nothing is skipped"
+        yield Doubt("no_grid", message, "" if loop.given else "if it has one, give its period: --period")
     if loop.drift_ns is not None:
         per_job = loop.drift_ns / max(followed.jobs - 1, 1)
         message = (

@@ -1,0 +1,60 @@
+"""What is to be said of the rows of scripted programs, beside a recording in which nothing was lost."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from programs import Program, T
+
+from rtmeter.attach.follow import Followed
+from rtmeter.host.root import Root
+from rtmeter.measure.programs.attached_record import _doubts
+from rtmeter.trace.recorder import RecordingTally
+
+MS = 1_000_000
+NOBODY = 2**30
+
+
+def doubts(program: Program, period_ns: int | None = None, end_ns: int | None = None) -> dict[str, str]:
+    """Messages by type."""
+    followed = Followed(T, [(program.trace, None)], period_ns, 0)
+    followed.end_ns = end_ns
+    for _ in followed.pieces():
+        pass
+    attached: Any = SimpleNamespace(root=Root(), tally=RecordingTally(1, 0, 0, (), False))
+    task: Any = SimpleNamespace(tid=NOBODY)
+    known: Any = SimpleNamespace(debugged=False)
+    return {doubt.type: doubt.message for doubt in _doubts(attached, known, task, followed)}
+
+
+def sleeping(offsets_us: tuple[int, ...], cycles: int = 20) -> Program:
+    """Until each of these times in every ms."""
+    program, at = Program(), 50
+    for release in (cycle * MS + one * 1000 for cycle in range(1, cycles + 1) for one in offsets_us):
+        program.sleep(at, release, release + 100)
+        at = release + 400
+    return program
+
+
+@pytest.mark.parametrize("offsets", [(0, 300), (0, 700), (0, 300, 450)])
+def test_several_sleeps_in_a_cycle_at_no_one_distance_are_told(offsets: tuple[int, ...]) -> None:
+    assert doubts(sleeping(offsets)).keys() == {"no_grid"}
+
+
+def test_releases_that_it_slept_over_are_told_unless_the_period_was_given() -> None:
+    found = doubts(sleeping((0, 100, 200), 3))
+    assert found == {"slept_over": "14 of 14 skipped releases passed while it slept"}
+    assert doubts(sleeping((0, 100, 200), 3), 100_000) == {}
+
+
+def test_a_loop_with_one_sleep_in_a_cycle_leaves_no_doubt() -> None:
+    assert doubts(sleeping((0,))) == {}
+
+
+def test_a_job_that_had_not_ended_is_told_with_how_long_it_had_been_due() -> None:
+    found = doubts(sleeping((0,)), end_ns=25 * MS + 400)
+    assert found == {
+        "job_unended": "a job that was due 5.0004ms before the recording's end had not ended then: it is lost"
+    }
