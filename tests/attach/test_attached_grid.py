@@ -219,6 +219,25 @@ def test_an_interval_goes_from_the_wake_up_before_whatever_released_it() -> None
     assert found["interval_ns"].tolist() == [ABSENT, 500, MS - 500, 600, MS - 600]
 
 
+def test_each_row_that_was_served_tells_whether_a_timer_released_it() -> None:
+    first, second, third = jobs([2 * MS, MS])
+    unknown = replace(message(2 * MS + 500, 2 * MS + 600), known=False)
+    found = [first, message(MS + 500, MS + 900), second, third]
+    loop = loop_of(jobs([MS] * 5))
+    assert columns_of(found, loop)["by_timer"].tolist() == [1, 0, ABSENT, 1, 1]
+    found.insert(2, unknown)
+    assert columns_of(found, loop)["by_timer"].tolist() == [1, 0, ABSENT, 1, 1]
+
+
+def test_what_released_a_job_that_is_not_known_counts_where_none_is_known() -> None:
+    timed = jobs([MS] * 4)
+    unknown = [replace(message(job.release_ns + 500, job.release_ns + 600), known=False) for job in timed * 3]
+    loop = loop_of([*timed, *unknown])
+    assert (loop.kinds, loop.by_timer, loop.on_grid) == ({"clock_nanosleep": 5}, True, True)
+    assert loop.unknown == len(unknown)
+    assert loop_of(unknown).kinds == {"message": len(unknown)}
+
+
 def test_a_distance_of_half_of_them_is_the_period_and_one_of_fewer_is_not_alone() -> None:
     assert mode_of([MS, MS, MS - 3_000, MS - 5_000]) == MS
     assert mode_of([MS, MS, MS - 3_000, MS - 5_000, MS - 6_000]) == MS - 3_000

@@ -10,7 +10,7 @@ from programs import BLOCKED, RUNNABLE, Program, T, jobs
 
 from rtmeter.attach.grid import PeriodChange, loop_of
 from rtmeter.attach.jobs import Job, jobs_of
-from rtmeter.attach.releases import columns_of
+from rtmeter.attach.releases import COLUMNS, columns_of
 from rtmeter.attach.sleeps import sleeps_of
 from rtmeter.explain.scripted import read_events
 from rtmeter.model import ABSENT, LOST, SERVED, SKIPPED
@@ -22,7 +22,8 @@ def rows(program: Program, period_ns: int | None = None) -> list[tuple[int, ...]
     """release, wake, free, busy, interval, status; absent ones are -1."""
     found = jobs(program)
     columns = columns_of(found, loop_of(found, period_ns))
-    listed = [column.tolist() for column in columns.values()]
+    assert [*columns] == [*COLUMNS, "status"]
+    listed = [column.tolist() for name, column in columns.items() if name != "by_timer"]
     return [tuple(-1 if value == ABSENT else value for value in row) for row in zip(*listed, strict=True)]
 
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import chain
 
 from rtmeter.attach.asleep import Rest, Sleep, ThreadSleeps
-from rtmeter.attach.grid import AttachedLoop, PeriodChange, changing, loop_of, tolerance_ns
+from rtmeter.attach.grid import AttachedLoop, PeriodChange, changing, kinds_of, loop_of, tolerance_ns
 from rtmeter.attach.jobs import Job, jobs_of
 from rtmeter.attach.releases import ReleaseRow, as_columns, is_overdue, rows_of
 from rtmeter.attach.sleeps import Reader
@@ -58,7 +58,7 @@ class Followed:
         self.skipped = self.slept_over = 0
         """Rows that are skipped, and of these those that passed while the thread was free."""
         self.first_release_ns: int | None = None
-        self._kinds: Counter[str] = Counter()
+        self._kinds: Counter[tuple[str, bool]] = Counter()
         self._unknown = self._waits = self._distances = self._distance_ns = 0
         self._changes: list[PeriodChange] = []
         self._last: Job | None = None
@@ -129,7 +129,7 @@ class Followed:
             self.jobs += 1
             if self.first_release_ns is None:
                 self.first_release_ns = job.release_ns
-            self._kinds[job.kind] += 1
+            self._kinds[job.kind, job.known] += 1
             self._unknown += not job.known
             self._waits += job.waits
             if period_ns is not None:
@@ -148,7 +148,7 @@ class Followed:
         self.loop = replace(
             self.loop,
             changes=tuple(self._changes),
-            kinds=dict(self._kinds),
+            kinds=kinds_of(self._kinds),
             drift_ns=drift,
             unknown=self._unknown,
             waits=self._waits,

@@ -44,7 +44,7 @@ class PeriodChange:
 class AttachedLoop:
     """What a thread's jobs come to. ``period_ns``: given, or the mode of the distances of releases (None:
     too few). ``on_grid``: the releases lie on multiples of it, but where it began anew; ``steady``: most
-    distances are near it. ``kinds``: jobs by what released them. ``drift_ns``: where sleeps are
+    distances are near it. ``kinds``: known jobs by what released them. ``drift_ns``: where sleeps are
     relative, by how much all releases together came later than the given period, else the time that was
     slept for, after the one before (None where the thread corrects that itself); ``waits`` for locks
     within jobs."""
@@ -75,7 +75,7 @@ class AttachedLoop:
 
 def loop_of(jobs: Sequence[Job], period_ns: int | None = None) -> AttachedLoop:
     """``period_ns``: as the user gave it."""
-    kinds = dict(Counter(job.kind for job in jobs))
+    kinds = kinds_of(Counter((job.kind, job.known) for job in jobs))
     by_timer = _by_timer(kinds)
     slept_ns = [0, *(job.free_ns for job in jobs)]  # before each
     both = [(job, slept) for job, slept in zip(jobs, slept_ns, strict=False) if job.by_timer or not by_timer]
@@ -102,6 +102,13 @@ def loop_of(jobs: Sequence[Job], period_ns: int | None = None) -> AttachedLoop:
     )
     changes = (PeriodChange(job.release_ns, now) for job, now in changing(jobs, loop) if now is not None)
     return replace(loop, changes=tuple(changes))
+
+
+def kinds_of(jobs: Mapping[tuple[str, bool], int]) -> dict[str, int]:
+    """How many jobs each kind released. ``jobs``: by kind, and by whether they are known; of those that are
+    not what released them is not either: they count only where there are no others."""
+    found = {kind: count for (kind, known), count in jobs.items() if known}
+    return found or {kind: count for (kind, _), count in jobs.items()}
 
 
 def _by_timer(kinds: Mapping[str, int]) -> bool:

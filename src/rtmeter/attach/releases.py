@@ -13,10 +13,11 @@ from rtmeter.attach.jobs import Job
 from rtmeter.model import ABSENT, LOST, SERVED, SKIPPED
 from rtmeter.statistics.quantities import Ints
 
-COLUMNS = ("release_ns", "wake_ns", "free_ns", "busy_ns", "interval_ns")
-"""``interval_ns``: from the wake-up before to this one."""
+COLUMNS = ("release_ns", "wake_ns", "free_ns", "busy_ns", "interval_ns", "by_timer")
+"""``interval_ns``: from the wake-up before to this one; ``by_timer``: 1 if a timer released the job, 0 if
+something else did: ``release_ns`` is a waking then."""
 
-ReleaseRow = tuple[int, int, int, int, int, int]
+ReleaseRow = tuple[int, int, int, int, int, int, int]
 """COLUMNS and the status."""
 
 
@@ -61,9 +62,7 @@ def rows_of(
                 grid.period_ns = period_ns
             continue
         interval = job.wake_ns - since[-1].wake_ns if since and not lost else ABSENT
-        rows = [(job.release_ns, job.wake_ns, job.free_ns, job.busy_ns, interval, SERVED)]
-        if not job.ended:
-            rows = [_nothing(job.release_ns)] * counts
+        rows = [_served(job, interval)] if job.ended else [_nothing(job.release_ns)] * counts
         if grid is None:
             yield from (_nothing(one.release_ns) for one in lost)
             yield from rows
@@ -101,8 +100,13 @@ def _nothing_until(last: Job, loop: AttachedLoop, overdue_ns: int | None) -> int
     return max(last.free_ns, last.until_ns - due_now_ns)
 
 
+def _served(job: Job, interval_ns: int) -> ReleaseRow:
+    times = job.release_ns, job.wake_ns, job.free_ns, job.busy_ns
+    return *times, interval_ns, int(job.by_timer), SERVED
+
+
 def _nothing(release_ns: int) -> ReleaseRow:
-    return release_ns, ABSENT, ABSENT, ABSENT, ABSENT, LOST
+    return release_ns, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, LOST
 
 
 def _skipped(release_ns: int, since: Sequence[Job]) -> ReleaseRow:
@@ -110,7 +114,7 @@ def _skipped(release_ns: int, since: Sequence[Job]) -> ReleaseRow:
     was free counts from itself on."""
     at_work = (job.free_ns for job in since if job.release_ns <= release_ns < job.free_ns)
     free_ns = next(at_work, release_ns)
-    return release_ns, ABSENT, free_ns, ABSENT, ABSENT, SKIPPED
+    return release_ns, ABSENT, free_ns, ABSENT, ABSENT, ABSENT, SKIPPED
 
 
 class _Grid:
