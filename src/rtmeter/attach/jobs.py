@@ -52,7 +52,7 @@ def jobs_of(sleeps: Iterable[Sleep], rest: Callable[[], Rest | None] = lambda: N
     of the recording's end: the job that the last sleep ended, or that had not ended.
 
     A thread that timers pace may wait for a lock within its work: a wait on a futex without a timeout ends
-    no job of such a thread. Its first PATIENCE sleeps tell, which are held until then.
+    no job of such a thread, nor begins its first. Its first PATIENCE sleeps tell, which are held until then.
     """
     coming = iter(sleeps)
     first = list(islice(coming, PATIENCE))
@@ -61,7 +61,7 @@ def jobs_of(sleeps: Iterable[Sleep], rest: Callable[[], Rest | None] = lambda: N
     waits, whole = 0, True
     for sleep in chain(first, coming):
         whole = whole and sleep.whole_before
-        if began is not None and has_locks and _is_lock(sleep):
+        if has_locks and _is_lock(sleep):
             waits += 1
             continue
         if began is not None:

@@ -71,8 +71,7 @@ class Reader:
         self._first_ns: int | None = None
         self._held_ups = self._switches = self._left = self._inferred = self._events = 0
         self._priorities: set[int] = set()
-        self._ended = False
-        self._ran_ns = 0
+        self._ended, self._ran_ns = False, 0
         self._forget()
         self._whole = True
         """Since the last sleep nothing was lost."""
@@ -100,7 +99,8 @@ class Reader:
         """Nothing is known of it any more."""
         self._on_since: int | None = None
         self._call: str | None = None
-        self._in_call = False
+        self._in_call: bool | None = None
+        """None: not known yet."""
         self._armed: tuple[int, int, int, str] | None = None
         """Of the timer of this call, or of one that was due when the call before set it: when it was armed,
         how long the thread had run then, when it is due, its function."""
@@ -202,6 +202,8 @@ class Reader:
 
     def _arm(self, due_ns: int, function: str) -> None:
         self._be_on()
+        if function == SLEEPER:
+            self._sleeps_in_call()
         before = self._due.get(function)
         self._due[function] = due_ns
         if function == BUDGET:
@@ -217,8 +219,7 @@ class Reader:
         if name == BUDGET:
             if self._open is not None and self._open.kind == _KINDS[BUDGET] and due == self._budget:
                 self._open = replace(self._open, due_ns=due, woken_ns=self._now)
-                self._woken = True
-                self._budget = None
+                self._woken, self._budget = True, None
         else:
             self._fired = (trace.cpu[row], due, name)
 
@@ -236,12 +237,17 @@ class Reader:
             if by_timer and self._in_call and self._armed:
                 self._serve(by_timer[1], by_timer[2])
                 return
-            if self._whole or self._on_since is not None:
+            if self._whole or self._on_since is not None or self._cpu != NOBODY:
                 return
+            self._sleeps_in_call()  # its beginning was lost
             self._open = Sleep(self._now, 0, 0, None, MESSAGE, self._call, self._ran(), 0)
-            self._in_call = self._has_calls  # its beginning was lost
         self._open = self._ended_by(waking, self._open)
         self._woken = True
+
+    def _sleeps_in_call(self) -> None:
+        """A thread sleeps in system calls only, where these are told."""
+        if self._in_call is None:
+            self._in_call = self._has_calls
 
     def _ended_by(self, waking: _Waking, sleep: Sleep) -> Sleep:
         due_ns, kind = None, MESSAGE
@@ -284,14 +290,14 @@ class Reader:
         ran = self._ran()
         self._on_since, self._ran_ns = None, ran
         if state == ENDED:
-            self._ended = True
-            self._open = None
+            self._ended, self._open = True, None
             return
         early = self._early if state == _SLEEPING else None
         self._early = replace(early, at_ns=self._now) if early is not None else None
         yields = self._call == "sched_yield" and self._budget is not None
         if state == _SLEEPING or (yields and STATES[state] == "runnable"):
             self._left += 1
+            self._sleeps_in_call()
             began = self._open if self._open is not None and self._in_call else None  # woken in vain
             kind = _KINDS[BUDGET] if yields else MESSAGE
             self._open = Sleep(
@@ -314,9 +320,8 @@ class Reader:
         self._switches += 1
         if self._on_since is not None:  # it was not seen to leave
             self._lose(self._on_since)
-        self._on_since, self._held = self._now, False
-        self._be_woken()
-        self._early = None
+        self._held = False
+        self._be_on()
         if self._open is not None and not self._in_call and self._restart is None:
             self._close(self._now, self._ran())
 
@@ -348,8 +353,9 @@ class Reader:
         if armed and late and not keep and self._open is None:
             self._serve(*armed[2:])
         if self._open is not None:
-            if self._call is None and self._open.kind == "timer" and name:
-                self._open = replace(self._open, kind=name, call=name)
+            if self._open.call is None and name:  # its entry was not told
+                kind = name if self._open.kind == "timer" else self._open.kind
+                self._open = replace(self._open, kind=kind, call=name)
             if result in _INTERRUPTED:
                 self._restart = self._now, self._ran()
             else:
