@@ -22,7 +22,7 @@ OWN = 7
 def record(kind: int, time_ns: int = 0, **fields: int) -> list[int]:
     """Eight words, as a program writes them."""
     words = [time_ns, OWN << 32 | kind, 0, 0, 0, 0, 0, 1]
-    places = {"first": 2, "second": 3, "function": 4, "fired": 5, "target": 6}
+    places = {"first": 2, "second": 3, "function": 4, "target": 6}
     for name, value in fields.items():
         words[places[name]] = value & (1 << 64) - 1
     return words
@@ -38,8 +38,8 @@ def told(*records: list[int]) -> list[tuple[object, ...]]:
 
 
 def test_a_waking_by_a_timer_is_its_firing_and_then_the_waking() -> None:
-    woken = record(programs.WAKING, 5, target=9, fired=1, function=0xF00, first=1_000_000, second=400)
-    assert told(record(programs.WAKING, 1, target=8, function=0xF00), woken) == [
+    woken = record(programs.WAKING, 5, target=9, function=0xF00, first=1_000_000, second=400)
+    assert told(record(programs.WAKING, 1, target=8), woken) == [
         ("waking", OWN, 8, None, NO_VALUE),
         ("timer_fired", OWN, 9, "hrtimer_wakeup", 999_600),  # by CLOCK_MONOTONIC
         ("waking", OWN, 9, None, NO_VALUE),

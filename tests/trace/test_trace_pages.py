@@ -156,6 +156,7 @@ WAKING_FORMAT = format_of(
 name: sched_waking
 ID: 8
 \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
+\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;
 \tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;
 \tfield:char comm[16];\toffset:8;\tsize:16;\tsigned:0;
 \tfield:pid_t pid;\toffset:24;\tsize:4;\tsigned:1;
@@ -276,7 +277,8 @@ def of_words(name: str, number: int, fields: str, word: int, states: str = SLEEP
         at = -(-at // align) * align
         lines.append(f"\tfield:{kind} {called};\toffset:{at};\tsize:{size};\tsigned:1;")
         at += size
-    common = "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;"
+    common = "\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;\n"
+    common += "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;"
     told = "\n".join([f"name: {name}", f"ID: {number}", common, *lines])
     return format_of(name, f'{told}\n\nprint fmt: "{states}"')
 

@@ -31,8 +31,17 @@ TIMERS = [ARMED, FIRED, DONE, WAKES]
 MS = 1_000_000
 
 
-def wakes(tid: int) -> bytes:
-    return written(WAKES, 5, 0, comm=b"robot", pid=tid, prio=19)
+IN_INTERRUPT = 0x08
+
+
+def wakes(tid: int, by: int = 0, flags: int = 0) -> bytes:
+    return written(WAKES, 5, by, comm=b"robot", pid=tid, prio=19, common_flags=flags)
+
+
+def calls(timer: int, *within: bytes, by: int = 0, flags: int = 0) -> bytes:
+    """A timer's function, and what happens on its CPU until it returns."""
+    about = {"hrtimer": timer, "common_flags": flags}
+    return b"".join([written(FIRED, 5, by, **about), *within, written(DONE, 5, by, **about)])
 
 
 def told(*pages: bytes, **about: Any) -> Trace:
@@ -45,14 +54,34 @@ def firings(trace: Trace) -> list[tuple[int, int]]:
     return [(target, value) for event, target, value in rows if event == TIMER_FIRED]
 
 
-def test_a_timer_wakes_the_first_whom_its_function_does_and_none_once_that_has_returned() -> None:
-    fires = written(FIRED, 5, 0, hrtimer=7)
-    trace = told(page(FORM, fires + wakes(8) + wakes(9) + written(DONE, 5, 0, hrtimer=7) + wakes(10)))
+@pytest.mark.parametrize("flags", [0, IN_INTERRUPT], ids=["softirq", "interrupt"])
+def test_a_timer_wakes_the_first_whom_its_function_does_and_none_once_that_has_returned(flags: int) -> None:
+    eight, nine, ten = (wakes(tid, flags=flags) for tid in (8, 9, 10))
+    trace = told(page(FORM, calls(7, eight, nine, flags=flags) + ten))
     assert firings(trace) == [(8, NO_VALUE)]
-    trace = told(page(FORM, fires + written(DONE, 5, 0, hrtimer=7) + wakes(9)))
+    trace = told(page(FORM, calls(7, flags=flags) + nine))
     assert firings(trace) == [(NOBODY, NO_VALUE)]
-    lost = told(page(FORM, fires), page(FORM, wakes(8), MISSED, 2000))
+    fires = written(FIRED, 5, 0, hrtimer=7, common_flags=flags)
+    lost = told(page(FORM, fires), page(FORM, eight, MISSED, 2000))
     assert firings(lost) == [(NOBODY, NO_VALUE)] and lost.event[-1] == WAKING
+
+
+@pytest.mark.parametrize("order", [1, -1])
+def test_whom_a_softirqs_timer_wakes_is_told_whatever_comes_between(order: int) -> None:
+    """In thread 5, with interrupts on: another timer's, which wakes 20, and one that wakes a thread (30) by
+    itself; on PREEMPT_RT thread 6, which wakes another (40)."""
+    interrupt = calls(9, wakes(20, by=5, flags=IN_INTERRUPT), by=5, flags=IN_INTERRUPT)
+    between = [interrupt, wakes(30, by=5, flags=IN_INTERRUPT), wakes(40, by=6)][::order]
+    trace = told(page(FORM, calls(7, *between, wakes(8, by=5), wakes(50, by=5), by=5)))
+    assert [target for target, _ in firings(trace)] == [8, 20]
+
+
+def test_an_interrupts_timer_that_wakes_nobody_leaves_a_softirqs_alone_and_takes_nothing_from_it() -> None:
+    nobody = calls(9, by=5, flags=IN_INTERRUPT)
+    trace = told(page(FORM, calls(7, nobody, wakes(8, by=5), by=5) + wakes(9, by=5)))
+    assert [target for target, _ in firings(trace)] == [8, NOBODY]
+    trace = told(page(FORM, calls(7, nobody, by=5) + wakes(8, by=5) + wakes(9, by=5, flags=IN_INTERRUPT)))
+    assert [target for target, _ in firings(trace)] == [NOBODY, NOBODY]
 
 
 def test_when_a_timer_was_due_is_known_of_the_firing_that_it_was_armed_for_alone() -> None:

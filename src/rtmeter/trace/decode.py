@@ -1,10 +1,12 @@
 """The pages of all CPUs → the table that explain/ takes, in parts: a long run has more than memory.
 
 A timer's ``target`` is whom its own function wakes: the first thread that is woken on that CPU until the
-function returns. Its expiry is that with which it was started last, by its own clock until it fires. Kernels
-may keep a thread's events to themselves: where another thread acts than the last switch let run, a ``lost``
-stands for what is missing; or, if that thread had just been woken, and the CPU was idle or had a thread of
-which the kernel tells nothing, the switch itself, where the thread first acts.
+function returns, by the interrupt in which it is called; or by the thread, where it is called in a softirq:
+others' interrupts may come between, and on PREEMPT_RT threads. Its expiry is that with which it was started
+last, by its own clock until it fires. Kernels may keep a thread's events to themselves: where another thread
+acts than the last switch let run, a ``lost`` stands for what is missing; or, if that thread had just been
+woken, and the CPU was idle or had a thread of which the kernel tells nothing, the switch itself, where the
+thread first acts.
 """
 
 from __future__ import annotations
@@ -40,6 +42,9 @@ _LOOK_BACK = 10_000
 _FIRES = "hrtimer_expire_entry"
 _ACTS = ("sched_switch", "sys_enter", "sys_exit", "page_fault_user", "page_fault_kernel")
 """What a thread does itself; interrupts come to every one."""
+
+_IN_INTERRUPT = 0x08
+"""Of an event's flags: it happened in an interrupt, not in a softirq (TRACE_FLAG_HARDIRQ)."""
 
 _OPERATION = 0x7F
 """Of what a futex is asked: the rest are flags."""
@@ -93,7 +98,8 @@ class _Rows:
         """Threads that entered or left something: of one that the kernel tells nothing of, no event does."""
         self._on: dict[int, int | None] = {}
         self._damaged: set[int] = set()
-        self._firing: dict[int, int] = {}
+        self._firing: dict[tuple[int, bool], int] = {}
+        """Of each CPU the row of the firing whose function runs, in an interrupt or else in a softirq."""
         self._tells_clock = any("now" in f.fields for f in recorded.formats if f.name == _FIRES)
         self._irqs: dict[int, str] = {}
         by_name: dict[str, Callable[[Format], Handle]] = {
@@ -106,7 +112,7 @@ class _Rows:
             "softirq_exit": lambda form: self._softirq(form, kinds.SOFTIRQ_OUT),
             "hrtimer_start": self._armed,
             _FIRES: self._fired,
-            "hrtimer_expire_exit": lambda form: self._fired_out,
+            "hrtimer_expire_exit": self._fired_out,
             "sys_enter": lambda form: self._call(form, kinds.SYS_IN),
             "sys_exit": lambda form: self._call(form, kinds.SYS_OUT),
             "page_fault_user": lambda form: self._plain(form, kinds.FAULT, kinds.USER),
@@ -156,7 +162,8 @@ class _Rows:
             if lost is not None:
                 self._lose(time_ns, cpu, NO_VALUE if lost == UNTOLD else lost)
                 lost, self._running = None, None
-                self._firing.pop(cpu, None)
+                for inside in (True, False):
+                    self._firing.pop((cpu, inside), None)
             kind = page[at] | page[at + 1] << 8
             handle = handles.get(kind)
             if handle is not None:
@@ -200,7 +207,7 @@ class _Rows:
         self._timers = [(int(moved[row]), timer) for row, timer in self._timers if not now[row]]
         self._clocks = {int(moved[row]): shown for row, shown in self._clocks.items() if not now[row]}
         self._untold = [(int(moved[row]), left, tid) for row, left, tid in self._untold if not now[row]]
-        self._firing = {cpu: int(moved[row]) for cpu, row in self._firing.items() if not now[row]}
+        self._firing = {place: int(moved[row]) for place, row in self._firing.items() if not now[row]}
         return found
 
     def _is_told(self, row: int, left: int, tid: int, before: npt.NDArray[np.int64]) -> bool:
@@ -261,14 +268,14 @@ class _Rows:
         return handle
 
     def _waking(self, form: Format) -> Handle:
-        target, priority = form.field("pid").read, form.field("prio").read
+        target, priority, flags = (form.field(n).read for n in ("pid", "prio", "common_flags"))
         name = self._comm(form, "comm", target)
 
         def handle(time_ns: int, cpu: int, page: bytes, at: int) -> None:
             woken = target(page, at)
-            fired = self._firing.get(cpu, -1)
-            if fired >= 0 and self._trace.target[fired] == NOBODY:
-                self._trace.target[fired] = woken
+            trace, fired = self._trace, self._firing.get((cpu, bool(flags(page, at) & _IN_INTERRUPT)), -1)
+            if fired >= 0 and trace.target[fired] == NOBODY and trace.tid[fired] == self._tid:
+                trace.target[fired] = woken
             row = (time_ns, cpu, kinds.WAKING, self._tid, woken, 0, priority(page, at), name(page, at))
             self.add(Event(*row))
 
@@ -318,11 +325,11 @@ class _Rows:
         return handle
 
     def _fired(self, form: Format) -> Handle:
-        timer, name = form.field("hrtimer").read, self._function(form)
+        timer, name, flags = form.field("hrtimer").read, self._function(form), form.field("common_flags").read
         now = form.field("now").read if self._tells_clock else None
 
         def handle(time_ns: int, cpu: int, page: bytes, at: int) -> None:
-            row = self._firing[cpu] = len(self._trace)
+            row = self._firing[cpu, bool(flags(page, at) & _IN_INTERRUPT)] = len(self._trace)
             self._timers.append((row, timer(page, at)))
             if now is not None:
                 self._clocks[row] = now(page, at)
@@ -338,8 +345,13 @@ class _Rows:
         function = form.field("function").read
         return lambda page, at: functions.get(function(page, at), "")
 
-    def _fired_out(self, time_ns: int, cpu: int, page: bytes, at: int) -> None:
-        self._firing.pop(cpu, None)
+    def _fired_out(self, form: Format) -> Handle:
+        flags = form.field("common_flags").read
+
+        def handle(time_ns: int, cpu: int, page: bytes, at: int) -> None:
+            self._firing.pop((cpu, bool(flags(page, at) & _IN_INTERRUPT)), None)
+
+        return handle
 
     def _call(self, form: Format, kind: int) -> Handle:
         number, calls = form.field("id").read, self._recorded.calls

@@ -71,6 +71,9 @@ class Code:
     def load_32(self, to: int, at: int, offset: int = 0) -> None:
         self._add(0x61, to, at, offset)
 
+    def load_8(self, to: int, at: int, offset: int = 0) -> None:
+        self._add(0x71, to, at, offset)
+
     def store(self, at: int, offset: int, by: int) -> None:
         self._add(0x7B, at, by, offset)
 
@@ -100,6 +103,10 @@ class Code:
     def go_if_32(self, register: int, value: int, label: str) -> None:
         """If its lower half is that."""
         self._add(0x16, register, offset=label, value=value)
+
+    def go_if_none(self, register: int, label: str) -> None:
+        """If it is 0."""
+        self._add(0x15, register, offset=label)
 
     def go_if_same(self, one: int, other: int, label: str) -> None:
         self._add(0x1D, one, other, label)

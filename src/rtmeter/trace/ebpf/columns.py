@@ -13,7 +13,6 @@ from rtmeter.explain.events import COLUMNS, NO_PRIORITY, NO_VALUE, NOBODY, Trace
 from rtmeter.statistics.quantities import Ints
 from rtmeter.trace.ebpf import programs
 from rtmeter.trace.ebpf.programs import (
-    FIRED,
     FIRST,
     FUNCTION,
     KIND,
@@ -56,7 +55,7 @@ class RecordColumns:
         brought."""
         words = records.astype(np.int64)  # wraps: the kernel's numbers are signed
         kind = words[:, KIND // 8] & 0xFFFFFFFF
-        by_timer = (kind == programs.WAKING) & (words[:, FIRED // 8] != 0)
+        by_timer = (kind == programs.WAKING) & (words[:, FUNCTION // 8] != 0)
         firing = np.zeros(len(words) + int(by_timer.sum()), bool)
         firing[np.flatnonzero(by_timer) + np.arange(int(by_timer.sum()))] = True
         twice = np.repeat(np.arange(len(words)), 1 + by_timer)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-only
 """The programs that the kernel runs at its events, and the table into which they write.
 
-Table: a line for each CPU (how many records it has made; the timer that fires), then a ring of records for
+Table: a line for each CPU (how many records it has made; the timers that fire), then a ring of records for
 each CPU. A record is one cache line. Its place is claimed before its time is read, and its number is written
 last: so a reader knows which are whole, and that none with an earlier time is still to come.
 """
@@ -20,15 +20,20 @@ SWITCH, WAKING, SYS_IN, SYS_OUT, ARMED, BUDGET, LOST = range(1, 8)
 
 STRUCTURES = frozenset({"task_struct", "hrtimer", "hrtimer_clock_base", "pt_regs"})
 
-TIME, KIND, TID, FIRST, SECOND, FUNCTION, FIRED, TARGET, NUMBER = 0, 8, 12, 16, 24, 32, 40, 48, 56
-"""Where a record has: its time; its kind and thread, 32 bits each; two values, a timer's function, whether a
-timer was firing, whom the event concerns, its number plus one. Values: of a switch how the thread leaves and
-the other's priority; of a call its number and result; of a timer its expiry and its clock's offset."""
+TIME, KIND, TID, FIRST, SECOND, FUNCTION, TARGET, NUMBER = 0, 8, 12, 16, 24, 32, 48, 56
+"""Where a record has: its time; its kind and thread, 32 bits each; two values, a timer's function (of a
+waking: of the timer that it came from, or 0), whom the event concerns, its number plus one. Values: of a
+switch how the thread leaves and the other's priority; of a call its number and result; of a timer its expiry
+and its clock's offset."""
 
 PREEMPTED = 1 << 32
 """In how a thread leaves: it did not want to."""
 
-_MADE, _FIRES, _ITS_FUNCTION, _ITS_EXPIRY, _ITS_OFFSET = 0, 8, 16, 24, 32
+_MADE, _ITS_FUNCTION, _ITS_EXPIRY, _ITS_OFFSET, _IN_SOFTIRQ, _THREAD = 0, 8, 16, 24, 24, 56
+"""Where a CPU's line has: how many records; of the timer whose function an interrupt calls its function (0:
+none), expiry and offset; behind these, as far on again, the same of one that a softirq calls, and the thread
+there. A softirq may be interrupted, by timers too, and on PREEMPT_RT its thread be pre-empted."""
+
 _CALL_NUMBER = ("orig_ax", "syscallno")
 
 
@@ -154,27 +159,35 @@ class Programs:
         self._done(code)
 
     def _waking(self, code: Code) -> None:
-        """Argument: who is woken. A timer's own function wakes whoever is woken first."""
+        """Argument: who is woken. A timer's own function wakes whoever is woken first in an interrupt; in a
+        softirq, whom its thread wakes."""
         self._line(code)
         code.load(R2, R6, 0)
         code.load_32(R2, R2, self._pid)
         self._if_its(code, R2, self._tids, "its")
-        code.store_value(R8, _FIRES, 0)
+        code.store_value(R8, _ITS_FUNCTION, 0)
         code.end()
         code.label("its")
         self._record(code, WAKING)
         code.load(R2, R6, 0)
         code.load_32(R2, R2, self._pid)
         code.store(R9, TARGET, R2)
-        for here, there in (
-            (_FIRES, FIRED),
-            (_ITS_FUNCTION, FUNCTION),
-            (_ITS_EXPIRY, FIRST),
-            (_ITS_OFFSET, SECOND),
-        ):
+        code.store_value(R9, FUNCTION, 0)
+        code.load(R2, R8, _ITS_FUNCTION)
+        code.go_if_none(R2, "softirq")
+        code.go("fires")
+        code.label("softirq")
+        code.call(CURRENT)
+        code.load(R2, R8, _THREAD)
+        code.add_value(R8, _IN_SOFTIRQ)
+        code.go_if_same(R0, R2, "fires")
+        code.go("told")
+        code.label("fires")
+        for here, there in ((_ITS_FUNCTION, FUNCTION), (_ITS_EXPIRY, FIRST), (_ITS_OFFSET, SECOND)):
             code.load(R2, R8, here)
             code.store(R9, there, R2)
-        code.store_value(R8, _FIRES, 0)
+        code.store_value(R8, _ITS_FUNCTION, 0)
+        code.label("told")
         self._done(code)
 
     def _timer(self, code: Code) -> None:
@@ -216,14 +229,26 @@ class Programs:
         code.store(R9, SECOND, R5)
         self._done(code)
 
+    def _place(self, code: Code) -> None:
+        """R7: the line, or, if the timer that is the first argument is called in a softirq, so far on in it
+        that it has of that what it has of an interrupt, and in whose thread; after _line()."""
+        code.copy(R7, R8)
+        code.load(R2, R6, 0)
+        code.load_8(R2, R2, self._types.offset("hrtimer", "is_soft"))
+        code.go_if_none(R2, "interrupt")
+        code.add_value(R7, _IN_SOFTIRQ)
+        code.call(CURRENT)
+        code.store(R8, _THREAD, R0)
+        code.label("interrupt")
+
     def _fires(self, code: Code, budget: int | None, ticks: Collection[int]) -> None:
         self._leave_out(code, ticks)
         self._line(code)
+        self._place(code)
         self._timer(code)
-        code.store_value(R8, _FIRES, 1)
-        code.store(R8, _ITS_FUNCTION, R3)
-        code.store(R8, _ITS_EXPIRY, R4)
-        code.store(R8, _ITS_OFFSET, R5)
+        code.store(R7, _ITS_FUNCTION, R3)
+        code.store(R7, _ITS_EXPIRY, R4)
+        code.store(R7, _ITS_OFFSET, R5)
         if budget is not None:
             code.large(R1, budget)
             code.go_if_same(R3, R1, "budget")
@@ -235,7 +260,8 @@ class Programs:
 
     def _fired(self, code: Code) -> None:
         self._line(code)
-        code.store_value(R8, _FIRES, 0)
+        self._place(code)
+        code.store_value(R7, _ITS_FUNCTION, 0)
         code.end()
 
     def _enter(self, code: Code, tids: Iterable[int]) -> None:
