@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from virtual_machine import Machine
 
 from rtmeter.explain.events import KINDS, NO_VALUE, STATES
 from rtmeter.host.root import Root
@@ -110,3 +111,12 @@ def test_the_rings_of_all_cpus_lie_behind_their_lines() -> None:
 def test_a_kernel_that_does_not_tell_its_types_takes_no_programs(tmp_path: Path) -> None:
     with pytest.raises(UnavailableError, match=PATH):
         types_of(Root(tmp_path), frozenset())
+
+
+def test_a_calls_number_has_32_bits_at_its_return_whatever_stands_beside_it() -> None:
+    machine = Machine((OWN,))
+    machine.thread = OWN
+    for number in (1, -1):
+        machine.runs("sys_exit", machine.thing("pt_regs", syscallno=number), -4)
+    made = [[one[at] for at in range(0, programs.LINE_BYTES, 8)] for one in machine.records()]
+    assert told(*made) == [("sys_out", OWN, -1, "write", -4), ("sys_out", OWN, -1, None, -4)]

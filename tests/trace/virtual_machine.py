@@ -24,8 +24,9 @@ _OFFSETS = {
     ("hrtimer", "base"): 16,
     ("hrtimer", "is_soft"): 25,
     ("hrtimer_clock_base", "offset"): 8,
-    ("pt_regs", "orig_ax"): 0,
+    ("pt_regs", "syscallno"): 12,
 }
+_BITS_32 = ("pid", "prio", "syscallno")
 TYPES = Types({}, _OFFSETS)
 
 
@@ -39,8 +40,10 @@ class Machine:
             TABLE: bytearray(LINE_BYTES) + b"\xa5" * self._table.ring_bytes,  # records that had a turn
             STACK: bytearray(_STACK_BYTES),
             ARGUMENTS: bytearray(64),
-            KERNEL: bytearray(1 << 12),
+            KERNEL: bytearray(b"\xa5" * (1 << 12)),
         }
+        self._members: dict[int, int] = {}
+        """How many bytes each has."""
         self._used = 0
         self._now_ns = 0
         self.thread = 0
@@ -49,10 +52,10 @@ class Machine:
         """The address of a structure of the kernel's, with members as given."""
         address, self._used = KERNEL + self._used, self._used + 64
         for name, value in members.items():
+            form = "<B" if name == "is_soft" else "<I" if name in _BITS_32 else "<Q"
             at = address + _OFFSETS[structure, name]
-            self._write(
-                "<B" if name == "is_soft" else "<I" if structure == "task_struct" else "<Q", at, value
-            )
+            self._members[at] = struct.calcsize(form)
+            self._write(form, at, value)
         return address
 
     def runs(self, tracepoint: str, *arguments: int) -> None:
@@ -105,6 +108,10 @@ class Machine:
             elif op == 0x85:
                 r[0], r[1:6] = self._call(value), [1 << 60] * 5  # which is nowhere
             elif op in _LOADS:
+                bytes_there = self._members.get(r[by] + offset, 8)
+                assert struct.calcsize(_LOADS[op]) <= bytes_there, (
+                    "the kernel refuses to read beyond a member"
+                )
                 r[to] = self._read(_LOADS[op], r[by] + offset)
             elif op in _STORES:
                 self._write(_STORES[op], r[to] + offset, r[by])

@@ -97,7 +97,7 @@ class RecordColumns:
         names = np.full(len(words), self._none, np.int64)
         for address, place in self._functions.items():
             names[timer & (words.view(np.uint64)[:, FUNCTION // 8] == np.uint64(address))] = place
-        numbers = words[:, FIRST // 8]
+        numbers = words[:, FIRST // 8].astype(np.int32)
         known = call & (numbers >= 0) & (numbers < len(self._calls))
         names[known] = self._calls[numbers[known]]
         for number in np.unique(numbers[call & ~known & (numbers >= 0)]).tolist():

@@ -34,7 +34,8 @@ _MADE, _ITS_FUNCTION, _ITS_EXPIRY, _ITS_OFFSET, _IN_SOFTIRQ, _THREAD = 0, 8, 16,
 none), expiry and offset; behind these, as far on again, the same of one that a softirq calls, and the thread
 there. A softirq may be interrupted, by timers too, and on PREEMPT_RT its thread be pre-empted."""
 
-_CALL_NUMBER = ("orig_ax", "syscallno")
+_CALL_NUMBER = ("orig_ax", "syscallno", "a7")
+"""Where a call's number is at its return, by architecture: ARM's has 32 bits, the others' no more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -288,7 +289,7 @@ class Programs:
         places = [members["pt_regs", name] for name in _CALL_NUMBER if ("pt_regs", name) in members]
         if places:
             code.load(R2, R6, 0)
-            code.load(R2, R2, places[0])
+            code.load_32(R2, R2, places[0])
         else:
             code.value(R2, -1)
         code.store(R9, FIRST, R2)
