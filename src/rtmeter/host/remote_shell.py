@@ -38,6 +38,7 @@ class Shell:
         """Raises RtmeterError if the machine cannot be reached."""
         self.ssh = ssh
         self._mark = secrets.token_hex(16)
+        self._asked = 0
         self._turn = threading.Lock()
         self._lost: ConnectionLostError | None = None
         self._said = tempfile.TemporaryFile()  # noqa: SIM115 (close() does)
@@ -69,14 +70,21 @@ class Shell:
         with self._turn:
             if self._lost is not None:
                 raise self._lost
-            asked = f"{{ {script}\n}} </dev/null\nprintf '\\n%s %d\\n' {self._mark} $?\n"
+            self._asked += 1
+            mark, whole = f"{self._mark}.{self._asked}", False
+            asked = f"printf '\\n{mark}\\n'; {{ {script}\n}} </dev/null\nprintf '\\n{mark} %d\\n' $?\n"
             try:
                 limit = time.monotonic() + limit_s
                 self._ask(asked.encode(), limit)
-                return self._answer(limit)
+                whole = True
+                return self._answer(mark.encode(), limit)
             except OSError:
                 self._lost = self._loss()
                 raise self._lost from None
+            except BaseException:  # killed: what comes of it yet is no answer to the next question
+                if not whole:
+                    self._lost = self._loss()
+                raise
 
     @property
     def pid(self) -> int:
@@ -106,11 +114,11 @@ class Shell:
                 raise TimeoutError
             asked = asked[os.write(descriptor, asked) :]
 
-    def _answer(self, limit: float) -> tuple[int, bytes]:
-        """What comes before the mark. Raises OSError where nothing comes any more."""
+    def _answer(self, mark: bytes, limit: float) -> tuple[int, bytes]:
+        """What comes between the question's marks. Raises OSError where nothing comes any more."""
         assert self._popen.stdout is not None
         descriptor, got = self._popen.stdout.fileno(), bytearray()
-        end = re.compile(rb"\n%s (\d+)\n\Z" % self._mark.encode())
+        end = re.compile(rb"\n%s (\d+)\n\Z" % re.escape(mark))
         while (found := end.search(got, max(len(got) - _LONGEST_END, 0))) is None:
             if not select.select([descriptor], [], [], max(limit - time.monotonic(), 0))[0]:
                 raise TimeoutError
@@ -118,7 +126,7 @@ class Shell:
             if not data:
                 raise ConnectionError
             got += data
-        return int(found[1]), bytes(got[: found.start()])
+        return int(found[1]), bytes(got[: found.start()].partition(b"\n%s\n" % mark)[2])
 
     def _loss(self) -> ConnectionLostError:
         last = [line.strip() for line in self._words().splitlines() if line.strip()][-1:]
