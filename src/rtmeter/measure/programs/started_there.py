@@ -30,8 +30,9 @@ exec "$@" </dev/null >&2 3<&-
 """
 """The end of standard input, and so of the connection, kills it with all that it has started."""
 
-_THERE = "exec 3<&0; setsid {command}"
-"""In the foreground: a shell's background ignores SIGINT."""
+_THERE = "exec 3<&0; setsid {command}; exit $?"
+"""In the foreground: a shell's background ignores SIGINT. Not as the last command, which some shells become:
+that of a login leads its session, and setsid would leave it at once."""
 
 
 class StartedThere:
