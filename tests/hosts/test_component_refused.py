@@ -175,3 +175,27 @@ def test_a_library_that_is_missing_there(machine: Machine, tmp_path: Path, probe
     refused = refusal(Probe("dds", path, probe.facts), tmp_path)
     assert said in refused
     assert "install there what the probe needs of its middleware" in refused
+
+
+@pytest.fixture
+def newer(machine: Machine, tmp_path: Path, probe: Probe) -> Probe:
+    """The probe of this machine, which was built with a libc that the other one has not."""
+    path = tmp_path / "here" / f"{PREFIX}posix"
+    path.parent.mkdir()
+    wanted = "/lib/libc.so.6: version \\`GLIBC_2.99' not found"
+    path.write_text(f'#!/bin/sh\necho "$0: {wanted} (required by $0)" >&2\nexit 1\n')
+    path.chmod(0o755)
+    return Probe("posix", path, probe.facts)
+
+
+def test_a_probe_there_where_the_one_from_here_cannot_be_loaded(
+    machine: Machine, newer: Probe, tmp_path: Path
+) -> None:
+    said = refusal(newer, tmp_path)
+    assert "has an older libc: the probe needs GLIBC_2.99" in said
+    assert "put rtmeter-probe-posix, built for that system, into the PATH there" in said
+    machine.has_probe(newer.facts)
+    assert f"{machine.tools}/{PREFIX}posix --config" in " ".join(start(newer, tmp_path))
+    assert There(Ssh("ssh://there", "on")).tried(newer) == newer.facts
+    machine.has_probe(newer.facts | {"version": "0.0.1"})
+    assert "of another version: 0.0.1" in refusal(newer, tmp_path)

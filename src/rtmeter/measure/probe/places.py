@@ -128,11 +128,15 @@ def _read_script(path: str) -> bytes:
         raise RtmeterError(message, field="script", value=path, remedy="see the path") from None
 
 
+class _OtherLibcError(RtmeterError):
+    """The probe cannot be loaded there."""
+
+
 class There:
     """Another host; ``through`` is a command there that becomes the probe.
 
-    The probe is carried over if that host can run it; else the one in its PATH is used, which must say the
-    same of itself.
+    The probe is carried over if there is one here for that machine, and used if its libc can load it; else
+    the one in the PATH there is used, which must say the same of itself.
     """
 
     def __init__(self, ssh: Ssh, through: Sequence[str] = (), *, told: bool = False) -> None:
@@ -157,12 +161,12 @@ class There:
     def tried(self, probe: Probe) -> dict[str, Any]:
         """What the probe says of itself there. Raises RtmeterError if it does not run there."""
         try:
-            return self._check(probe, self._carried(probe))
+            return self._found(probe)[1]
         finally:
             self.collect()
 
-    def _carried(self, probe: Probe) -> str:
-        """The probe's path there, in a folder of its own if it is carried over."""
+    def _found(self, probe: Probe) -> tuple[str, dict[str, Any]]:
+        """The probe's path there, in a folder of its own if it is carried over; what it says of itself."""
         name = PREFIX + probe.name
         said = (
             self._ssh.run(_LOOK.format(name=shlex.quote(name)) + _MAKE_FOLDER)
@@ -170,12 +174,18 @@ class There:
             .splitlines()
         )
         machine, installed, self._folder = (*said[-3:], "", "", "")[:3]
-        return self._executable(probe, machine, installed)
+        path = self._executable(probe, machine, installed)
+        try:
+            return path, self._check(probe, path)
+        except _OtherLibcError:
+            if installed in ("", path):
+                raise
+        self._image = None
+        return installed, self._check(probe, installed)
 
     def command(self, probe: Probe, config: dict[str, Any], folder: Path) -> list[str]:
-        path = self._carried(probe)
+        path, _ = self._found(probe)
         self._log = Path(config["log"])
-        self._check(probe, path)
         carried = config | {"log": f"{self._folder}/{self._log.name}"}
         if probe.scripted and (script := config.get("options", {}).get("script")):
             self._ssh.run(f"cat >{self._in('script')}", _read_script(script))
@@ -257,4 +267,4 @@ class There:
             if words is None:
                 raise
             remedy = f"put {PREFIX}{probe.name}, built for that system, into the PATH there"
-            raise self._ssh.error(words, remedy) from None
+            raise _OtherLibcError(words, **self._ssh.error(words, remedy).about) from None
