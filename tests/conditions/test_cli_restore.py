@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -12,7 +15,7 @@ from rtmeter import cli
 from rtmeter.cli.alone import alone
 from rtmeter.conditions.journal import FILE, Journal
 from rtmeter.conditions.resources import File
-from rtmeter.conditions.restore import restore_before_a_run
+from rtmeter.conditions.restore import restore, restore_before_a_run
 from rtmeter.conditions.target import machine_of
 from rtmeter.errors import RtmeterError
 from rtmeter.host import state
@@ -79,6 +82,65 @@ def test_what_root_left_is_roots_to_restore(tmp_path: Path, monkeypatch: pytest.
     (tmp_path / FILE).write_text("")
     with pytest.raises(RtmeterError, match="a run of root was killed; run `sudo rtmeter restore`"):
         restore_before_a_run(Root())
+
+
+def test_what_root_left_is_told_to_who_restores_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.delenv(state.VARIABLE)
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(state, "SYSTEM", tmp_path)
+    monkeypatch.setattr("rtmeter.host.lock.machine_lock", lambda *_, **__: nullcontext())
+    own = tmp_path / "setting"
+    own.write_text("0\n")
+    Journal(Root()).intend("timer_migration", File(str(own)), "1", "0")
+    (tmp_path / FILE).write_text("")
+    assert cli.invoke(["restore"]) == 1
+    said = capsys.readouterr().out
+    assert "a run of root was killed; run `sudo rtmeter restore`" in said
+    assert f"{own}: put back to '1'\n" in said and not (tmp_path / "home" / "rtmeter" / FILE).exists()
+    assert cli.invoke(["restore"]) == 1
+    assert "nothing was to be put back" not in capsys.readouterr().out
+    (tmp_path / FILE).unlink()
+    assert cli.invoke(["restore"]) == 0
+
+
+@pytest.fixture
+def lib() -> Iterator[Path]:
+    """A folder that all can reach, as they cannot those of pytest."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root, who becomes another user")
+def test_a_folder_that_root_made_for_itself_is_one_that_all_may_look_into(
+    lib: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Under the umask that sudo has, where that is a strict one."""
+    monkeypatch.delenv(state.VARIABLE)
+    monkeypatch.setattr(state, "SYSTEM", lib / "rtmeter")
+    monkeypatch.setenv("XDG_STATE_HOME", str(lib / "home"))
+    before = os.umask(0o077)
+    try:
+        Journal(Root()).close(settled=True)
+    finally:
+        os.umask(before)
+    as_nobody(lambda: restore_before_a_run(Root()))
+    state.SYSTEM.chmod(0o700)  # as it was made once
+    with pytest.raises(RtmeterError, match=r"it may not be looked at.*; run `sudo rtmeter restore`"):
+        as_nobody(lambda: restore_before_a_run(Root()))
+    restore(Root())
+    as_nobody(lambda: restore_before_a_run(Root()))
+
+
+def as_nobody(act: Callable[[], object]) -> None:
+    os.seteuid(65534)
+    try:
+        act()
+    finally:
+        os.seteuid(0)
 
 
 def test_where_the_state_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

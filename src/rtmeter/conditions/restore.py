@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -34,7 +34,7 @@ class Restored:
         yield from map(str, self.endings)
         if self.kept is not None:
             yield f"the journal is kept as {self.kept}"
-        elif not self.endings:
+        elif not self.endings and not self.unknown:
             yield "nothing was to be put back"
 
     def to_json(self) -> dict[str, Any]:
@@ -59,8 +59,15 @@ def restore(root: Root, *, set_aside: bool = False) -> Restored:
     """Undoes what the journal says; the journal goes when nothing of it is left to do.
 
     A damaged one stays, or with ``set_aside`` gets another name; so does, then, one whose changes cannot
-    be undone. The machine's lock must be held. Raises RtmeterError if the journal may not be read.
+    be undone. What only root may undo is told. The machine's lock must be held. Raises RtmeterError if the
+    journal may not be read.
     """
+    done = _restored(root, set_aside=set_aside)
+    roots = _left_by_root(root)
+    return done if roots is None else replace(done, unknown=(*done.unknown, str(roots)))
+
+
+def _restored(root: Root, *, set_aside: bool) -> Restored:
     file = journal.file_of(root)
     past = journal.read(file)
     boot = journal.boot_of(root)
@@ -81,19 +88,33 @@ def restore_before_a_run(root: Root) -> tuple[Undone, ...]:
 
     Raises RtmeterError if the machine is not known to be as it was found then.
     """
-    own = Path(str(journal.file_of(root)))
-    roots = state.SYSTEM / own.name
-    there = isinstance(root, RemoteRoot) and root.keeps_journal
-    left = not root.is_superuser() and root.exists(str(roots)) if there else roots.exists()
-    if own != roots and (there or not state.is_given()) and left:
-        remedy = "run `rtmeter restore --on` as root there" if there else "run `sudo rtmeter restore`"
-        raise _not_restored(roots, "a run of root was killed", remedy)
-    restored = restore(root)
+    if roots := _left_by_root(root):
+        raise roots
+    restored = _restored(root, set_aside=False)
     if not restored.whole:
         said = [*restored.unknown, *(str(ending) for ending in restored.endings if not ending.settled)]
         remedy = f"run `{journal.restoring(root)}`, which tells all of it"
-        raise _not_restored(own, "; ".join(said), remedy)
+        raise _not_restored(Path(str(journal.file_of(root))), "; ".join(said), remedy)
     return restored.endings
+
+
+def _left_by_root(root: Root) -> RtmeterError | None:
+    """That a run of root was killed, as far as can be seen, where root's journal is not that of this user."""
+    own = Path(str(journal.file_of(root)))
+    roots = state.SYSTEM / own.name
+    there = isinstance(root, RemoteRoot) and root.keeps_journal
+    if own == roots or (state.is_given() and not there):
+        return None
+    why, remedy = "a run of root was killed", "run `sudo rtmeter restore`"
+    if there:
+        left = not root.is_superuser() and root.exists(str(roots))
+        remedy = "run `rtmeter restore --on` as root there"
+    else:
+        try:
+            left = roots.exists()
+        except PermissionError:
+            left, why = True, "it may not be looked at, and a run of root may have been killed"
+    return _not_restored(roots, why, remedy) if left else None
 
 
 def _not_restored(path: Path, why: str, remedy: str) -> RtmeterError:
