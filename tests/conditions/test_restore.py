@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from planted_kernel import PlantedKernel, planted
 
 from rtmeter.campaign.condition_options import SystemSettings
 from rtmeter.conditions import journal, settings
+from rtmeter.conditions.journal_files import FileHere
 from rtmeter.conditions.resources import File
 from rtmeter.conditions.restore import Restored, restore, restore_before_a_run
 from rtmeter.conditions.undo import Undone, undo
@@ -328,3 +330,29 @@ def test_what_was_made_is_taken_away(kernel: PlantedKernel) -> None:
     assert str(Undone(entry, "restored")) == "/proc/it: taken away"
     assert str(Undone(entry, "failed", "0", "busy")) == "/proc/it: could not be taken away, is '0': busy"
     assert str(Undone(entry, "unchanged")) == "/proc/it: was not there"
+
+
+def test_a_journal_that_cannot_be_taken_away_fails_no_cell_but_the_next(
+    kernel: PlantedKernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As on a disk that the kernel has made read-only meanwhile."""
+    before = kernel.snapshot()
+    path = folder_of_state() / journal.FILE
+
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    with monkeypatch.context() as read_only:
+        with settings.Settings(SystemSettings.model_validate(ASKED), kernel) as standing:
+            read_only.setattr(FileHere, "remove", refuse)
+            read_only.setattr(FileHere, "set_aside", refuse)
+        (doubt,) = standing.doubts()
+        assert (doubt.type, kernel.snapshot() == before, path.exists()) == ("journal_stays", True, True)
+        assert f"the journal {path} cannot be taken away: read-only file system" in doubt.message
+        with pytest.raises(RtmeterError, match="cannot be taken away: read-only") as caught:
+            restore_before_a_run(kernel)
+        assert fields_of(caught.value)[:2] == ("journal", str(path))
+        path.write_text("no line")
+        with pytest.raises(RtmeterError, match="cannot be taken away: read-only"):
+            restore(kernel, set_aside=True)
+    assert restore(kernel, set_aside=True).kept == path.with_name("journal.aside-1")

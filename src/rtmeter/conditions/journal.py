@@ -105,12 +105,16 @@ class Journal:
             raise _unwritable(self._file, error) from None
         return JournalEntry(self._number, self._boot, setting, resource, old, new)
 
-    def close(self, *, settled: bool) -> None:
-        """Takes the journal away if everything in it is settled."""
+    def close(self, *, settled: bool) -> RtmeterError | None:
+        """Takes the journal away if everything in it is settled; why that cannot be done, if it cannot."""
         self._file.close()
         if settled:
             with suppress(ConnectionLostError):  # nothing in it is left to do
-                self._file.remove()
+                try:
+                    self._file.remove()
+                except OSError as error:
+                    return stays(self._file, error)
+        return None
 
 
 def restoring(root: Root) -> str:
@@ -196,6 +200,13 @@ def _entry(content: Mapping[str, Any]) -> JournalEntry:
     if type(entry.number) is not int or not all(isinstance(text, str) for text in texts):
         raise ValueError("is damaged")
     return entry
+
+
+def stays(file: JournalFile, error: OSError) -> RtmeterError:
+    """That a journal cannot be taken away, or be given another name."""
+    message = f"cannot be taken away: {(error.strerror or str(error)).lower()}"
+    remedy = "make its folder writable; what it says may be undone any number of times"
+    return RtmeterError(message, field="journal", value=str(file), remedy=remedy)
 
 
 def _unwritable(path: JournalFile, error: OSError) -> RtmeterError:

@@ -60,7 +60,7 @@ def restore(root: Root, *, set_aside: bool = False) -> Restored:
 
     A damaged one stays, or with ``set_aside`` gets another name; so does, then, one whose changes cannot
     be undone. What only root may undo is told. The machine's lock must be held. Raises RtmeterError if the
-    journal may not be read.
+    journal may not be read, or not be taken away.
     """
     done = _restored(root, set_aside=set_aside)
     roots = _left_by_root(root)
@@ -77,10 +77,13 @@ def _restored(root: Root, *, set_aside: bool) -> Restored:
     done = Restored(tuple(endings), past.unknown, None)
     if not file.exists():
         return done
-    if done.whole:
-        file.remove()
-        return done
-    return Restored(done.endings, done.unknown, file.set_aside() if set_aside else Path(str(file)))
+    try:
+        if done.whole:
+            file.remove()
+            return done
+        return replace(done, kept=file.set_aside() if set_aside else Path(str(file)))
+    except OSError as error:
+        raise journal.stays(file, error) from None
 
 
 def restore_before_a_run(root: Root) -> tuple[Undone, ...]:

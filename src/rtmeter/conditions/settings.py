@@ -102,6 +102,7 @@ class Settings:
         self._effective: dict[str, dict[str, str]] = {}
         self._refused: list[RtmeterError] = []
         self._undone: list[Undone] = []
+        self._journal_stays: RtmeterError | None = None
         self._groups: list[str] = []
         self._left_out: dict[str, RtmeterError] = {}
         self._wanted: dict[Resource, Change] = {}
@@ -171,6 +172,9 @@ class Settings:
             elif not undone.settled:
                 hint = f"run `{restoring(self._root)}`"
                 doubts.append(Doubt("setting_not_put_back", f"{undone.entry.setting}: {undone}", hint))
+        if error := self._journal_stays:
+            message = f"all is put back, but the journal {error.value} {error.message}"
+            doubts.append(Doubt("journal_stays", message, error.remedy or ""))
         return doubts
 
     def failure(self) -> RtmeterError | None:
@@ -289,4 +293,4 @@ class Settings:
 
     def _undo(self) -> None:
         self._undone = undo(self._entries, self._root)
-        self._journal.close(settled=all(undone.settled for undone in self._undone))
+        self._journal_stays = self._journal.close(settled=all(undone.settled for undone in self._undone))
