@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 from collections.abc import Callable, Iterator
@@ -14,7 +15,8 @@ from rtmeter.values import visible
 
 PROGRAM = "labgrid-client"
 _LIMIT_S = 60
-_OURS_ALREADY = "you have already acquired"
+_OURS_ALREADY = re.compile(r"you have already acquired (this place|place \S+)\.", re.IGNORECASE)
+"""Of the same user on another machine, who is somebody else here, it says: … place NAME on MACHINE."""
 
 
 @contextmanager
@@ -22,7 +24,7 @@ def acquired(place: str, say: Callable[[str], None]) -> Iterator[None]:
     """Holds the place while the block runs; one that this user on this machine held before stays held. One
     that cannot be given back is said. Raises RtmeterError if it cannot be had."""
     code, said = _client(place, "acquire")
-    before = code != 0 and _OURS_ALREADY in said.lower()
+    before = code != 0 and _OURS_ALREADY.search(said) is not None
     if code != 0 and not before:
         remedy = f"see `{PROGRAM} -p {place} show`: who has it, and until when"
         raise _error(place, f"cannot be acquired: {_last_line(said)}", remedy)
