@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 from pathlib import Path
 
 import pytest
@@ -102,3 +103,17 @@ def test_an_instance_whose_process_is_gone_is_taken_away_and_no_other(planted: R
     assert sorted(one.name for one in instances.iterdir()) == sorted(
         [mine, "rtmeter-9f40c650aabb", "4000001-of-others"]
     )
+
+
+@pytest.mark.skipif(shutil.which("busybox") is None, reason="needs busybox")
+def test_what_is_mounted_is_taken_away_by_busybox_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which refuses a folder on which nothing is mounted, once it understands what is asked."""
+    umount = tmp_path / "umount"
+    umount.write_text('#!/bin/sh\nexec busybox umount "$@"\n')
+    umount.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    with pytest.raises(OSError, match="can't unmount") as refused:
+        Mount(str(tmp_path)).write(Root(), None)
+    assert "Usage" not in str(refused.value)

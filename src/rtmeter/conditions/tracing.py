@@ -51,7 +51,8 @@ class Mount(Made):
         return now == new
 
     def write(self, root: Root, value: str | None) -> None:
-        program = ["mount", "-t", "tracefs", "tracefs"] if value is not None else ["umount", "--lazy"]
+        # -l: lazily, as busybox has it too
+        program = ["mount", "-t", "tracefs", "tracefs"] if value is not None else ["umount", "-l"]
         code, said = root.run([*program, self.name])
         if code != 0:
             raise OSError(errno.EPERM, said.strip() or "cannot be mounted", self.name)
