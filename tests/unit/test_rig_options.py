@@ -18,6 +18,7 @@ from rtmeter.errors import RtmeterError
         ("cpus: []", "rigs.a.set.cpus", "is a list: a rig has one value"),
         ("cpus: [1, 2]", "rigs.a.set.cpus", "is a list: a rig has one value"),
         ("load: {cpu: [1, 2]}", "rigs.a.set.load.cpu", "is a list: a rig has one value"),
+        ("conditions: {irq_cpus: {eth0: [1]}}", "rigs.a.set.conditions.irq_cpus.eth0", "is a list"),
         ("options: [1]", "rigs.a.set.options", "is no mapping of keys to values"),
         ("options: 5", "rigs.a.set.options", "is no mapping of keys to values"),
         ("server_options: tcp", "rigs.a.set.server_options", "is no mapping of keys to values"),
@@ -35,6 +36,19 @@ def test_what_a_rig_cannot_set_is_an_error_of_the_rigs_file(
         read_campaign(campaign, rigs=read_rigs(rigs))
     assert caught.value.field == field
     assert "c.yaml" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("place", "field"), [("'-p x'", "rigs.a.place"), ("--help", "rigs.a.place"), ("imx8-3", None)]
+)
+def test_a_place_that_could_be_an_option_is_no_name(tmp_path: Path, place: str, field: str | None) -> None:
+    file = file_of(tmp_path, {"a": f"place: {place}"})
+    if field is None:
+        assert read_rigs(file)[0].place == place
+        return
+    with pytest.raises(RtmeterError, match="is no name") as caught:
+        read_rigs(file)
+    assert caught.value.field == field
 
 
 @pytest.mark.parametrize("given", ["samples: 100", "duration: 50ms"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -19,7 +19,7 @@ from rtmeter.model import Rig
 from rtmeter.values import slug
 
 _PATIENCE_NS = 120_000_000_000
-_NAME = r"^[A-Za-z0-9_.-]{1,64}$"
+_NAME = r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$"
 _LABEL = r"^[A-Za-z_][A-Za-z0-9_.-]{0,63}$"
 NOT_OF_A_RIG = ("measurement", "adapter", "mode", "on", "hosts", "script", "graph", "requirement")
 """Options that a rig cannot set: they say what is measured, or where."""
@@ -101,7 +101,8 @@ def _at(document: yaml_lines.Document, error: ValidationError) -> RtmeterError:
         made = RtmeterError(message, field=field, value=first["input"], remedy=remedy)
     elif first["type"] == "string_pattern_mismatch":
         message, remedy = "is no name", "write letters, digits, and _ . - after the first"
-        made = RtmeterError(message, field=above, value=first["input"], remedy=remedy)
+        named = above if first["loc"][-1] == "[key]" else field
+        made = RtmeterError(message, field=named, value=first["input"], remedy=remedy)
     elif first["type"] == "extra_forbidden":
         known = RigGiven.model_fields if len(keys) > 1 else RigsFile.model_fields
         made = unknown_key(above, str(keys[-1]), known)
@@ -126,13 +127,20 @@ def _check_set(document: yaml_lines.Document, name: str, given: dict[str, Any]) 
             message, remedy = "is no mapping of keys to values", f"write e.g. {key}: {{transport: udp}}"
             field = f"rigs.{name}.set.{key}"
             raise RtmeterError(message, field=field, value=given[key], remedy=remedy, where=where)
-    for key, value in flat(given).items():
-        if isinstance(value, list):
-            where = document.where("rigs", name, "set", *key.split(".", 1))
-            message, remedy = "is a list: a rig has one value", "give one, or let the campaign have the list"
-            raise RtmeterError(
-                message, field=f"rigs.{name}.set.{key}", value=value, remedy=remedy, where=where
-            )
+    for keys, value in _lists((), given):
+        where = document.where("rigs", name, "set", *keys)
+        message, remedy = "is a list: a rig has one value", "give one, or let the campaign have the list"
+        field = ".".join(("rigs", name, "set", *keys))
+        raise RtmeterError(message, field=field, value=value, remedy=remedy, where=where)
+
+
+def _lists(keys: tuple[str, ...], given: Any) -> Iterator[tuple[tuple[str, ...], list[Any]]]:
+    """Every list in it, and where it is."""
+    if isinstance(given, list):
+        yield keys, given
+    elif isinstance(given, Mapping):
+        for key, value in given.items():
+            yield from _lists((*keys, str(key)), value)
 
 
 def _check_apart(document: yaml_lines.Document, rigs: tuple[Rig, ...]) -> None:
