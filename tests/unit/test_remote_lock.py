@@ -46,8 +46,9 @@ def test_one_holds_it_at_a_time_and_says_who_it_is(connect: Path) -> None:
     first, second = shell(), shell()
     try:
         remote_lock.take(first)
-        with pytest.raises(RtmeterError, match=f"is measured already.*process {os.getpid()}"):
+        with pytest.raises(RtmeterError, match=f"is measured already.*process {os.getpid()}") as refused:
             remote_lock.take(second)
+        assert "ClientAliveInterval" in str(refused.value)  # a link that nobody closed holds it
         first.close()
         remote_lock.take(second)
     finally:

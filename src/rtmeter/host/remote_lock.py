@@ -39,7 +39,8 @@ def take(shell: Shell) -> None:
     code, said = shell.run(script)
     if code == _HELD:
         message = f"is measured already, by {machine_lock.holder(said)}"
-        raise shell.ssh.error(message, "wait until that has ended, or end it")
+        cut = "where its link was cut, the sshd there ends it once it notices (ClientAliveInterval 5)"
+        raise shell.ssh.error(message, f"wait until that has ended, or end it; {cut}")
     if code == _PLANTED:
         message = f"has no file of its own at {said.decode(errors='replace').strip()} to be locked"
         raise shell.ssh.error(message, "see who put there what is there, and remove it")
