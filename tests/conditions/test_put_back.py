@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from planted_kernel import CPU, PlantedKernel, planted
+from planted_kernel import CPU, V2, PlantedKernel, planted
 
 from rtmeter.campaign.condition_options import SystemSettings
 from rtmeter.conditions.restore import restore
@@ -137,3 +137,18 @@ def test_two_devices_that_share_an_interrupt_cannot_have_it_each_its_own_way(
     (message,) = said
     assert f"makes {AFFINITY} 0, which conditions.irq_cpus.can0 makes 1" in message
     assert kernel.snapshot() == before
+
+
+@pytest.mark.parametrize(
+    ("file", "text"), [("cgroup.subtree_control", "cpuset memory"), ("cpuset.cpus", "2")]
+)
+def test_a_controller_that_others_use_by_now_is_left_to_them(tmp_path: Path, file: str, text: str) -> None:
+    kernel = planted(tmp_path / "root", version=2)
+    asked = SystemSettings.model_validate({"isolate": "1"})
+    with Settings(asked, kernel, strict=True) as standing:
+        kernel.plant(f"{V2}/docker/{file}", text)
+    assert (kernel.read(f"{V2}/cgroup.subtree_control") or "").split() == ["cpu", "cpuset"]
+    (used,) = [undone for undone in standing._undone if not undone.ending.startswith("restored")]
+    assert (used.ending, used.now) == ("changed_since", "+, used by docker")
+    assert standing.doubts() == [] and standing.failure() is None
+    assert not kernel.exists(f"{V2}/rtmeter")

@@ -10,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import Field, asdict, dataclass, fields
 from typing import Any, ClassVar, Literal, Protocol
 
+from rtmeter.host.cgroups import GROUP
 from rtmeter.host.root import Root
 from rtmeter.host.threads import Task, allowed_cpus, cpu_set, read_task
 from rtmeter.values import format_cpus
@@ -141,7 +142,8 @@ class Affinity(ThreadResource):
 
 @dataclass(frozen=True, slots=True)
 class Controller(Plain):
-    """Whether a cgroup (v2) hands a controller on to its groups: ``+`` or ``-``."""
+    """Whether a cgroup (v2) hands a controller on to its groups: ``+`` or ``-``. One that others' groups use
+    by now is theirs, and stays."""
 
     file: str
     controller: str
@@ -153,7 +155,27 @@ class Controller(Plain):
 
     def read(self, root: Root) -> str | None:
         text = root.read(self.file)
-        return None if text is None else "+" if self.controller in text.split() else "-"
+        if text is None or self.controller not in text.split():
+            return None if text is None else "-"
+        users = ", ".join(self._users(root))
+        return f"+, used by {users}" if users else "+"
+
+    def same(self, one: str | None, other: str | None) -> bool:
+        return (one or "")[:1] == (other or "")[:1]
+
+    def is_ours(self, now: str, new: str) -> bool:
+        return now == new
+
+    def _users(self, root: Root) -> list[str]:
+        """Groups below, but for rtmeter's own, that hand it on, or were given CPUs by it."""
+        found = set()
+        for file in ("cgroup.subtree_control", "cpuset.cpus"):
+            for one in root.glob(f"{self.file.rpartition('/')[0]}/*/{file}"):
+                said, group = (root.read(one) or "").split(), one.split("/")[-2]
+                used = self.controller in said if file.startswith("cgroup") else said
+                if used and group != GROUP:
+                    found.add(group)
+        return sorted(found)
 
     def write(self, root: Root, value: str | None) -> None:
         root.write(self.file, f"{value}{self.controller}\n")

@@ -12,7 +12,7 @@ from rtmeter.campaign.condition_options import SystemSettings
 from rtmeter.conditions import interrupts, isolation, kernel_settings, network, rt_groups, tracing
 from rtmeter.conditions.change import Change, refuse
 from rtmeter.conditions.journal import Journal, JournalEntry, restoring
-from rtmeter.conditions.resources import Affinity, Cgroup, Made, Resource, ThreadResource
+from rtmeter.conditions.resources import Affinity, Cgroup, Controller, Made, Resource, ThreadResource
 from rtmeter.conditions.undo import Undone, undo
 from rtmeter.errors import RtmeterError
 from rtmeter.host.cgroups import find
@@ -187,11 +187,12 @@ class Settings:
 
     def _lost(self) -> list[Undone]:
         """Settings that others have changed meanwhile; which CPUs a task chooses is its own affair, and that
-        tracefs is used by others disturbs nobody."""
+        tracefs or a controller is used by others disturbs nobody."""
+        shared = (tracing.Mount, Controller)
         changed = [
             undone
             for undone in self._undone
-            if undone.ending == "changed_since" and not isinstance(undone.entry.resource, tracing.Mount)
+            if undone.ending == "changed_since" and not isinstance(undone.entry.resource, shared)
         ]
         return [
             u for u in changed if not (isinstance(u.entry.resource, Affinity) and u.entry.resource.widened)
