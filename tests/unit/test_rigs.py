@@ -310,7 +310,7 @@ echo "$*" >>{log}
 case "$*" in
   "-p taken acquire") why="Place taken is already acquired by desk/other.";;
   "-p ours acquire") why="You have already acquired place ours.";;
-  "-p ci acquire") why="You have already acquired place ci on ci-7. To work simultaneously, …";;
+  "-p ci acquire") why="You have already acquired place ci.lab on ci-7. To work simultaneously, …";;
   "-p stuck release") why="no coordinator";;
   *) exit 0;;
 esac

@@ -15,7 +15,7 @@ from rtmeter.values import visible
 
 PROGRAM = "labgrid-client"
 _LIMIT_S = 60
-_OURS_ALREADY = re.compile(r"you have already acquired (this place|place \S+)\.", re.IGNORECASE)
+_OURS_ALREADY = re.compile(r"you have already acquired (this place|place \S+)\.(\s|$)", re.IGNORECASE)
 """Of the same user on another machine, who is somebody else here, it says: … place NAME on MACHINE."""
 
 
