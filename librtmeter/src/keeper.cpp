@@ -68,6 +68,26 @@ void Keeper::append(const std::int64_t* rows, std::size_t count) {
   pass_on();
 }
 
+// A job in time is in flight, and in no count, nor is what comes after it.
+bool Keeper::settle(const std::int64_t* job, std::int64_t now_ns) {
+  const bool open = job != nullptr && job[JobRow::k] >= next_k_;
+  const bool lost = open && now_ns - job[JobRow::release] > keeping_.deadline_ns;
+  if (lost) append(job, 1);
+  if (open && !lost) {
+    fill_gap(job);
+  } else if (next_k_ > 0) {
+    const std::int64_t until = lost ? now_ns : last_done_ns_;
+    const std::int64_t decided = keeping_.catch_up ? until - keeping_.deadline_ns - 1 : until;
+    // How many releases after the last one that has a row the next undecided one lies.
+    const std::int64_t n = (decided - last_ns_) / keeping_.period_ns + 1;
+    const std::int64_t next[JobRow::kColumns] = {next_k_ - 1 + n, last_ns_ + n * keeping_.period_ns, until,
+                                                 kAbsent, kInFlight};
+    fill_gap(next);
+  }
+  pass_on();
+  return lost;
+}
+
 // Releases that had passed when the thread came: it was at work until it became free, or asleep until it
 // woke.
 void Keeper::fill_gap(const std::int64_t* job) {
@@ -121,10 +141,10 @@ bool Keeper::count(const Row& row) {
   const std::int64_t outcome = row.status & kOutcome;
   if (first_measured_ns_ == INT64_MIN) first_measured_ns_ = row.release;
   ++(outcome == kSkipped ? skipped_ : outcome == kLost ? lost_ : served_);
-  latency_.add(row.k, (outcome == kSkipped ? row.free : row.wake) - row.release);
   std::int64_t value_ns = INT64_MAX;
   if (outcome != kLost) {
     value_ns = (outcome == kSkipped ? row.free : row.done) - row.release;
+    latency_.add(row.k, (outcome == kSkipped ? row.free : row.wake) - row.release);
     completion_.add(row.k, value_ns);
   }
   const bool missed = outcome != kServed || value_ns > keeping_.deadline_ns;
@@ -185,6 +205,11 @@ void Keeper::keep_late(const Row& row, bool late) {
 }
 
 void Keeper::put_late(const Row& row) {
+  if (!late_ && row.release < late_retry_ns_) {
+    ++late_counted_;
+    late_next_k_ = row.k + 1;
+    return;
+  }
   const std::int64_t values[kLogColumns] = {row.release, row.wake, row.done, row.free, row.status};
   try {
     if (!late_) {
@@ -200,6 +225,7 @@ void Keeper::put_late(const Row& row) {
     ++late_counted_;
     late_written_ += late_ ? static_cast<std::int64_t>(late_->bytes()) : 0;
     late_.reset();
+    late_retry_ns_ = row.release + kRetryNs;
   }
   late_next_k_ = row.k + 1;
 }

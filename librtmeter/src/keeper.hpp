@@ -25,6 +25,7 @@ struct Keeping {
   std::int64_t whole_ns = 0;    // the last releases that are kept whole
   std::int64_t late_bytes = 0;  // for late releases
   Json header;                  // of every sample log here, without what differs
+  bool catch_up = false;        // a release that has passed is served: only its deadline decides
 };
 
 // Removes what the starts of this program before that of `folder` kept whole, where it is older than
@@ -44,6 +45,10 @@ class Keeper final : public RowSink {
   void append(const std::int64_t* rows, std::size_t count) override;
   void flush() override;
   std::size_t held_back() const override;
+
+  // Once nothing is appended any more: what is decided by now of the job that is under way (or null), and of
+  // the releases that passed while there was work. True if the job is lost.
+  bool settle(const std::int64_t* job, std::int64_t now_ns);
 
   // Facts for the logs' header that became known.
   void update(const Json& facts);
@@ -93,7 +98,7 @@ class Keeper final : public RowSink {
 
   std::unique_ptr<LogWriter> late_;
   std::vector<Row> before_;  // ring of the last rows that are not kept
-  std::int64_t late_next_k_ = 0, keep_until_k_ = -1, late_written_ = 0;
+  std::int64_t late_next_k_ = 0, keep_until_k_ = -1, late_written_ = 0, late_retry_ns_ = INT64_MIN;
 
   Bins latency_, completion_;
   std::int64_t served_ = 0, skipped_ = 0, lost_ = 0, misses_ = 0;

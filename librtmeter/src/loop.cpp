@@ -16,7 +16,7 @@ constexpr std::int64_t kSecond = 1'000'000'000;
 constexpr std::int64_t kDefaultWholeNs = 4 * 3600 * kSecond;
 constexpr std::int64_t kDefaultLateBytes = std::int64_t{256} << 20;
 constexpr std::int64_t kMostNs = std::int64_t{1} << 56;  // two years, as of every duration of rtmeter
-constexpr std::int64_t kFutureNs = 3600 * kSecond;  // a due time beyond is another clock's
+constexpr std::int64_t kFarNs = 3600 * kSecond;  // a due time further away is another clock's
 constexpr std::uint64_t kBatchesBetweenLooks = 200;  // some ten seconds
 
 std::int64_t checked(const char* field, std::int64_t value, std::int64_t fallback, std::int64_t least) {
@@ -42,7 +42,8 @@ Keeping keeping_of(const std::string& name, const std::string& folder, std::int6
           warm_up,
           whole_ns,
           checked("late_bytes", o.late_bytes, kDefaultLateBytes, 1),
-          loop_header(name, period_ns, deadline_ns, o.miss_ratio, warm_up)};
+          loop_header(name, period_ns, deadline_ns, o.miss_ratio, warm_up),
+          (o.flags & RTM_LOOP_CATCH_UP) != 0};
 }
 
 double checked_ratio(double ratio) {
@@ -92,18 +93,18 @@ std::int64_t Loop::sleep() noexcept {
 
 void Loop::wake(std::int64_t now_ns, std::int64_t due_ns) noexcept {
   if (over_.load(std::memory_order_relaxed)) return;
-  if (due_ns != kAbsent && due_ns - now_ns > kFutureNs) {
+  if (due_ns != kAbsent && due_ns - now_ns > kFarNs) {
     add_one(refused_);
     due_ns = kAbsent;
   }
   if (tid_.load(std::memory_order_relaxed) == 0) begin(due_ns);
-  if (working_) abandon();
+  if (working_.load(std::memory_order_relaxed)) abandon();
   const std::int64_t next = ticks_.next();
   k_ = ticks_.serve(now_ns, due_ns);
   if (k_ < next) return add_one(extra_);
   release_ns_ = ticks_.grid().release_ns(k_);
   wake_ns_ = now_ns;
-  working_ = true;
+  working_.store(true, std::memory_order_release);
   told_ = false;
   if (const std::int64_t first = std::max(next, warm_up_); k_ > first) [[unlikely]]
     note_late(first, ticks_.grid().release_ns(first), now_ns);  // and each up to k_ is skipped
@@ -113,17 +114,16 @@ void Loop::wake(std::int64_t now_ns, std::int64_t due_ns) noexcept {
 
 void Loop::done(std::int64_t now_ns) noexcept {
   if (over_.load(std::memory_order_relaxed)) return;
-  if (!working_) return add_one(stray_);
+  if (!working_.load(std::memory_order_relaxed)) return add_one(stray_);
   hand_over(now_ns, kServed);
   if (now_ns - release_ns_ > deadline_ns_) [[unlikely]]
     note_late(k_, release_ns_, now_ns);
 }
 
 void Loop::hand_over(std::int64_t done_ns, std::int64_t outcome) noexcept {
-  const std::int64_t row[JobRow::kColumns] = {k_, release_ns_, wake_ns_, done_ns,
-                                              k_ < warm_up_ ? outcome | kWarmUpFlag : outcome};
+  const std::int64_t row[JobRow::kColumns] = {k_, release_ns_, wake_ns_, done_ns, status_of(outcome)};
   recording_->record(row);
-  working_ = false;
+  working_.store(false, std::memory_order_relaxed);
 }
 
 // The first wake-up.
@@ -181,11 +181,15 @@ Json Loop::last_facts() const {
   return facts;
 }
 
-void Loop::end() {
+void Loop::end(std::int64_t now_ns) {
   if (ended_) return;
   ended_ = true;
-  recorder_.finish();
   over_.store(true);
+  recorder_.finish();
+  const bool working = working_.load(std::memory_order_acquire);
+  const std::int64_t row[JobRow::kColumns] = {k_, release_ns_, wake_ns_, kAbsent, status_of(kLost)};
+  if (wake_ns_ - release_ns_ <= kFarNs && keeper_.settle(working ? row : nullptr, now_ns))
+    add_one(unfinished_);
   keeper_.finish(last_facts());
 }
 

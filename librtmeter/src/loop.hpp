@@ -31,8 +31,9 @@ class Loop {
   void done(std::int64_t now_ns) noexcept;
   std::int64_t now_ns() noexcept { return clock_.now_ns(); }
 
-  // Writes what is left; what is stamped from then on goes nowhere. Throws Failure.
-  void end();
+  // Writes what is left, and of the job that is under way what is decided by now_ns; what is stamped from
+  // then on goes nowhere. Throws Failure.
+  void end(std::int64_t now_ns);
   // In a child of the process, which has no writer: what is stamped from now on goes nowhere.
   void disown() noexcept;
   bool inherited() const noexcept { return inherited_; }
@@ -46,6 +47,9 @@ class Loop {
   }
   void begin(std::int64_t due_ns) noexcept;
   void abandon() noexcept;
+  std::int64_t status_of(std::int64_t outcome) const noexcept {
+    return k_ < warm_up_ ? outcome | kWarmUpFlag : outcome;
+  }
   void hand_over(std::int64_t done_ns, std::int64_t outcome) noexcept;
   void note_late(std::int64_t k, std::int64_t release_ns, std::int64_t stamp_ns) noexcept;
   void look_at_threads();
@@ -53,7 +57,8 @@ class Loop {
 
   // The measured thread's.
   std::atomic<bool> over_{false};
-  bool working_ = false, told_ = false;
+  std::atomic<bool> working_{false};  // who ends the loop may be another thread
+  bool told_ = false;
   std::int64_t k_ = 0, release_ns_ = 0, wake_ns_ = 0;
   const std::int64_t period_ns_, deadline_ns_, warm_up_;
   Ticks ticks_;

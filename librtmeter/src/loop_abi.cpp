@@ -34,7 +34,7 @@ void end_all() {
   const std::lock_guard lock(all().mutex);
   for (rtm_loop* one : all().loops) {
     try {
-      if (!one->loop.inherited()) one->loop.end();
+      if (!one->loop.inherited()) one->loop.end(one->loop.now_ns());
     } catch (const std::exception&) {  // nobody is left to be told; the log shows it
     }
   }
@@ -112,7 +112,7 @@ int rtm_loop_close(rtm_loop* loop, char* error, size_t error_bytes) {
   if (loop->loop.inherited()) return 0;  // its writer is the parent's; its memory goes with the child
   int result = 0;
   try {
-    loop->loop.end();
+    loop->loop.end(loop->loop.now_ns());
   } catch (const std::exception& what) {
     say(error, error_bytes, what);
     result = -1;

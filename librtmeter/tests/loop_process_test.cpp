@@ -81,7 +81,7 @@ TEST_F(LoopProcess, CatchesUpIfAskedTo) {
     rtm_loop_done(loop);
   }
   rtm_loop_close(loop, nullptr, 0);
-  EXPECT_EQ(rows_of_part(only_start(), "whole").size(), 20u);
+  expect_served_and_skipped(rows_of_part(only_start(), "whole"), 20);
 }
 
 TEST_F(LoopProcess, WithoutALoopNothingHappens) {
@@ -167,6 +167,50 @@ TEST_F(LoopProcess, AnExitWithoutCloseWritesWhatWasStamped) {
   const std::string log = files_of(only_start(), "whole-").front();
   expect_served_and_skipped(rows_with_k(log, 5), 20);
   EXPECT_EQ(read_sample_log(log).frames.back().kind, 'E');
+}
+
+void wait_until(std::int64_t at_ns) {
+  while (std::chrono::steady_clock::now().time_since_epoch() < std::chrono::nanoseconds(at_ns)) {
+  }
+}
+
+// A watchdog that ends a program that hangs hides nothing.
+TEST_F(LoopProcess, AnExitWithinAJobThatIsLateLosesIt) {
+  const pid_t child = fork();
+  if (child == 0) {
+    rtm_loop* loop = open();
+    run(loop, 20);
+    wait_until(rtm_loop_sleep(loop) + 3 * kT + 1);
+    std::exit(0);
+  }
+  EXPECT_EQ(WEXITSTATUS(wait_for(child)), 0);
+  auto rows = rows_of_part(only_start(), "whole");
+  const Json bins = bins_of(only_start());
+  EXPECT_EQ(bins.find("lost")->as_int(), 1);
+  std::size_t after = 0;
+  for (; !rows.empty() && rows.back()[5] == 2; rows.pop_back()) ++after;
+  EXPECT_GE(after, 3u) << "these passed meanwhile";
+  ASSERT_FALSE(rows.empty());
+  EXPECT_EQ(rows.back()[5], 3);
+  rows.pop_back();
+  expect_served_and_skipped(rows, 20);
+}
+
+// Of the parent's job a child hands over nothing, however late it ends.
+TEST_F(LoopProcess, AForkWithinAJobLeavesItToTheParent) {
+  rtm_loop* loop = open();
+  run(loop, 10);
+  const std::int64_t release = rtm_loop_sleep(loop);
+  const pid_t child = fork();
+  if (child == 0) {
+    wait_until(release + 3 * kT + 1);
+    std::exit(7);
+  }
+  EXPECT_EQ(WEXITSTATUS(wait_for(child)), 7);
+  rtm_loop_done(loop);
+  EXPECT_EQ(rtm_loop_close(loop, error_, sizeof error_), 0) << error_;
+  expect_served_and_skipped(rows_of_part(only_start(), "whole"), 11);
+  EXPECT_EQ(bins_of(only_start()).find("lost")->as_int(), 0);
 }
 
 // Killed in the middle of a job: whole frames up to half a second before, and the name is free again.

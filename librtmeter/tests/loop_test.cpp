@@ -31,13 +31,14 @@ class LoopTest : public testing::Test {
   std::vector<Row> record(Work&& work) {
     Loop loop("arm", kT, options_);
     work(loop);
-    loop.end();
+    loop.end(end_ns_);
     path_ = loop.folder();
     return rows_of_part(path_, "whole");
   }
   TemporaryDirectory directory_;
   std::string folder_, path_;
   rtm_loop_options options_ = RTM_LOOP_OPTIONS;
+  std::int64_t end_ns_ = 0;  // before any deadline
   std::vector<Row> late_;
 };
 
@@ -189,11 +190,108 @@ TEST_F(LoopTest, WhatIsStampedAfterTheEndGoesNowhere) {
   const auto rows = record([&](Loop& loop) {
     loop.wake(at(0, 10), at(0));
     loop.done(at(0, 20));
-    loop.end();
+    loop.end(at(0, 30));
     loop.wake(at(1, 10), at(1));
     loop.done(at(1, 20));
   });
   EXPECT_EQ(rows.size(), 1u);
+}
+
+void three_jobs(Loop& loop) {
+  for (std::int64_t k = 0; k < 3; ++k) {
+    loop.wake(at(k, 10), at(k));
+    loop.done(at(k, 20));
+  }
+}
+
+// A program that hangs until it is ended: its last job is lost, and what passed meanwhile is skipped.
+TEST_F(LoopTest, AJobUnderWayAtTheEndThatIsLateIsLost) {
+  end_ns_ = at(6);
+  const auto rows = record([](Loop& loop) {
+    three_jobs(loop);
+    loop.wake(at(3, 10), at(3));
+  });
+  ASSERT_EQ(rows.size(), 7u);
+  EXPECT_EQ(rows[3], (Row{3, at(3), at(3, 10), kAbsent, kAbsent, kLost}));
+  for (std::int64_t k = 4; k <= 6; ++k)
+    EXPECT_EQ(rows[static_cast<std::size_t>(k)], (Row{k, at(k), kAbsent, kAbsent, end_ns_, kSkipped}));
+  EXPECT_NE(file_content(files_of(path_, "whole-").front()).find(R"("unfinished":1)"), std::string::npos);
+  EXPECT_EQ(bins_of(path_).find("missed")->as_int(), 4);
+}
+
+TEST_F(LoopTest, AJobUnderWayAtTheEndOfTheWarmUpIsNotJudged) {
+  end_ns_ = at(1, kT + 1);
+  const auto rows = record([](Loop& loop) { loop.wake(at(0, 10), at(0)); });
+  ASSERT_EQ(rows.size(), 3u);
+  EXPECT_EQ(rows[0], (Row{0, at(0), at(0, 10), kAbsent, kAbsent, kLost | kWarmUpFlag}));
+  EXPECT_EQ(rows[1], (Row{1, at(1), kAbsent, kAbsent, end_ns_, kSkipped | kWarmUpFlag}));
+  EXPECT_EQ(rows[2], (Row{2, at(2), kAbsent, kAbsent, end_ns_, kSkipped}));
+}
+
+// Closed on purpose after a wake-up: what is in time, at the deadline too, is no miss; what the wake-up
+// passed over is skipped all the same.
+TEST_F(LoopTest, AJobUnderWayAtTheEndThatIsInTimeIsInNoCount) {
+  options_.deadline_ns = 3 * kT;
+  end_ns_ = at(8);
+  const auto rows = record([](Loop& loop) {
+    three_jobs(loop);
+    loop.wake(at(5, 10), at(5));
+  });
+  ASSERT_EQ(rows.size(), 5u);
+  EXPECT_EQ(rows[3], (Row{3, at(3), kAbsent, kAbsent, at(5, 10), kSkipped}));
+  EXPECT_EQ(rows[4], (Row{4, at(4), kAbsent, kAbsent, at(5, 10), kSkipped}));
+  EXPECT_NE(file_content(files_of(path_, "whole-").front()).find(R"("unfinished":0)"), std::string::npos);
+}
+
+// What a job passed over is skipped though no wake-up came after it, until the thread became free and no
+// longer. Where the program catches up, only what has missed its deadline is decided.
+TEST_F(LoopTest, WhatTheLastJobPassedOverIsSkipped) {
+  for (const bool catch_up : {false, true}) {
+    options_.flags = catch_up ? RTM_LOOP_CATCH_UP : 0;
+    end_ns_ = at(9);
+    const auto rows = record([](Loop& loop) {
+      three_jobs(loop);
+      loop.wake(at(3, 10), at(3));
+      loop.done(at(5, 1));
+    });
+    ASSERT_EQ(rows.size(), catch_up ? 5u : 6u);
+    EXPECT_EQ(rows[3], (Row{3, at(3), at(3, 10), at(5, 1), kAbsent, kServed}));
+    for (std::size_t i = 4; i < rows.size(); ++i) {
+      const auto k = static_cast<std::int64_t>(i);
+      EXPECT_EQ(rows[i], (Row{k, at(k), kAbsent, kAbsent, at(5, 1), kSkipped}));
+    }
+  }
+}
+
+TEST_F(LoopTest, WhatCouldStillBeCaughtUpWithIsInNoCount) {
+  options_.flags = RTM_LOOP_CATCH_UP;
+  end_ns_ = at(6);
+  const auto rows = record([](Loop& loop) {
+    three_jobs(loop);
+    loop.wake(at(3, 10), at(3));
+  });
+  ASSERT_EQ(rows.size(), 5u) << "release 5 is at its deadline";
+  EXPECT_EQ(rows[3], (Row{3, at(3), at(3, 10), kAbsent, kAbsent, kLost}));
+  EXPECT_EQ(rows[4], (Row{4, at(4), kAbsent, kAbsent, end_ns_, kSkipped}));
+}
+
+// Of a due time of hours ago nobody knows what has passed since.
+TEST_F(LoopTest, OfAnotherClocksDueTimesNothingIsSettledAtTheEnd) {
+  constexpr std::int64_t kHours = 4'000'000'000'000;
+  end_ns_ = at(3, kHours + kT);
+  for (const bool working : {false, true}) {
+    const auto rows = record([working](Loop& loop) {
+      loop.wake(at(0, kHours), at(0));
+      loop.done(at(0, kHours + 20));
+      if (working) loop.wake(at(1, kHours), at(1));
+    });
+    EXPECT_EQ(rows.size(), 1u);
+  }
+}
+
+TEST_F(LoopTest, WithoutAWakeUpNothingIsCounted) {
+  end_ns_ = at(9);
+  EXPECT_TRUE(record([](Loop&) {}).empty());
 }
 
 std::string refusal(const char* name, std::int64_t period_ns, const rtm_loop_options& options) {
@@ -228,7 +326,7 @@ TEST_F(LoopTest, TwoLoopsOfOneNameAreRefusedUntilTheFirstIsClosed) {
     Loop first("arm", kT, options_);
     EXPECT_EQ(refusal("arm", kT, options_), "name=arm");
     EXPECT_EQ(refusal("leg", kT, options_), "opened");
-    first.end();
+    first.end(first.now_ns());
   }
   EXPECT_EQ(refusal("arm", kT, options_), "opened");
 }

@@ -25,11 +25,13 @@ with Loop("arm", "1ms", folder=sys.argv[1], warm_up="5ms", miss_ratio=0.9) as lo
 
 FILLS = """
 import sys
+import time
 from rtmeter.errors import RtmeterError
 from rtmeter.loop import Loop
 loop = Loop("arm", 1000, folder=sys.argv[1], warm_up=1, miss_ratio=0.9, deadline="1s")
+begin = time.monotonic_ns()
 for k in range(200_000):  # more than a disk of 256 KiB takes
-    loop.wake(10**9 + k * 1000)
+    loop.wake(begin + k * 1000)
     loop.done()
 try:
     loop.close()

@@ -72,8 +72,9 @@ void rtm_loop_wake(rtm_loop* loop, int64_t due_ns);
 /* Stamps the end of the work, until the next sleep. */
 void rtm_loop_done(rtm_loop* loop);
 
-/* Writes what is left and ends the record. Returns 0, or -1 with the reason in `error` if something could not
- * be written; the loop is gone in both cases. */
+/* Writes what is left and ends the record; so does exit(). A job that was not said to be done is lost if it
+ * is late by now, and in no count if it is in time. Returns 0, or -1 with the reason in `error` if something
+ * could not be written; the loop is gone in both cases. */
 int rtm_loop_close(rtm_loop* loop, char* error, size_t error_bytes);
 
 #ifdef __cplusplus
