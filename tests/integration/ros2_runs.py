@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,8 @@ needs_ros2 = pytest.mark.skipif(
 _INDEX = "share/ament_index/resource_index/rmw_typesupport"
 RMWS = sorted({path.name for prefix in _PREFIXES for path in (prefix / _INDEX).glob("rmw_*_cpp")})
 """The RMWs installed here."""
+RMWS_OF_RCL = RMWS or sorted(path.name for path in Path(sys.prefix, _INDEX).glob("rmw_*_cpp"))
+"""Those of PyPI's packages, where no ROS 2 is sourced."""
 _FACTS = describe("ros2", _PROBE).facts if _PROBE else {}
 OPTIONS = _FACTS.get("option", {})
 INTERFACES = _FACTS.get("interfaces", [])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -194,6 +195,13 @@ def test_a_table_is_plain_csv_below_its_comments() -> None:
         path = Path(tables.__file__).parent / "data" / f"{name}.csv"
         lines = [line for line in path.read_text(encoding="utf-8").splitlines() if not line.startswith("#")]
         assert {len(row) for row in csv.reader(lines)} == {len(tables.table(name).columns)}
+
+
+@pytest.mark.parametrize("name", ["ros2-roundtrip-2018", "ros2-timer-2020"])
+def test_over_ros_2_each_cell_is_there_for_each_rmw(name: str) -> None:
+    cells = [c for c in read_campaign(CAMPAIGNS / f"{name}.yaml").cells if c.adapter in ("rcl", "ros2")]
+    over = Counter(cell.config["options"].get("rmw") for cell in cells)
+    assert over == dict.fromkeys(("rmw_fastrtps_cpp", "rmw_cyclonedds_cpp"), len(cells) / 2)
 
 
 def test_the_cells_of_2018_are_set_up_as_the_rows_that_they_stand_beside() -> None:
