@@ -39,6 +39,15 @@ impl Timer {
     }
 }
 
+/// Until something is to be read there, or the time has passed. A listener's own limit is its socket's, which counts
+/// the kernel's ticks, and less than a microsecond as no limit. Measured path.
+fn await_readable(descriptor: &FileDescriptor, left: Duration) {
+    let left = libc::timespec { tv_sec: left.as_secs() as _, tv_nsec: left.subsec_nanos().into() };
+    let fd = unsafe { descriptor.native_handle() };
+    let mut watched = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
+    unsafe { libc::ppoll(&raw mut watched, 1, &raw const left, ptr::null()) }; // what is amiss there, a take tells
+}
+
 /// Where there are several listeners.
 struct Several {
     wait_set: WaitSet<Variant>,
@@ -93,9 +102,13 @@ impl Wakeup {
     /// Until somebody notifies, or the time has passed. Measured path.
     pub fn wait(&self, left: Option<Duration>) -> Result<(), Refused> {
         let Some(several) = &self.several else {
+            let listener = &self.listeners[0];
             let woken = match left {
-                None => self.listeners[0].blocking_wait(|_| {}),
-                Some(left) => self.listeners[0].timed_wait(|_| {}, left),
+                None => listener.blocking_wait(|_| {}),
+                Some(left) => {
+                    await_readable(listener.file_descriptor(), left);
+                    listener.try_wait(|_| {})
+                }
             };
             return woken.map(|_| ()).map_err(|_| Refused::Call);
         };
