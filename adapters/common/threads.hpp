@@ -15,6 +15,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "rtmeter/adapter.hpp"
@@ -63,7 +64,10 @@ class ThreadPlan {
     for (const std::string& part : split(given_, ',')) {
       const std::size_t equals = part.find('='), colon = part.find(':');
       const std::string policy = part.substr(equals + 1, colon - equals - 1);  // npos + 1 is 0
-      const int priority = colon == std::string::npos ? 0 : std::atoi(part.c_str() + colon + 1);
+      const std::string digits = colon == std::string::npos ? "" : part.substr(colon + 1);
+      const bool is_number =
+          digits.size() <= 2 && digits.find_first_not_of("0123456789") == std::string::npos;
+      const int priority = is_number ? std::atoi(digits.c_str()) : 0;
       if ((policy != "fifo" && policy != "rr") || priority < 1 || priority > 99)
         throw error("'" + part + "' is no priority", "give fifo:1 to fifo:99, or rr:1 to rr:99");
       wanted_.push_back({equals == std::string::npos ? "" : part.substr(0, equals),
@@ -116,19 +120,27 @@ class ThreadPlan {
     const std::vector<int> tids = middleware_tids();
     sink.put("threads.count", std::to_string(tids.size()));
     if (given_.empty()) return;
-    std::vector<std::string> by_middleware, by_system;
-    for (const int tid : tids) {
-      const std::string name = thread_name(tid);
-      if (wanted_for(name) != nullptr)
-        (set_by_system_.count(tid) == 0 ? by_middleware : by_system)
-            .push_back(name + " (" + std::to_string(tid) + ")");
-    }
     sink.put("threads.asked", given_);
-    sink.put("threads.set_by_middleware", joined(by_middleware, ", "));
-    sink.put("threads.set_by_system", joined(by_system, ", "));
+    put_set(sink, "by_middleware", tids, [&](int tid) { return set_by_system_.count(tid) == 0; });
+    put_set(sink, "by_system", tids, [&](int tid) { return set_by_system_.count(tid) != 0; });
   }
 
  private:
+  // Those that are wanted some way and were set so: by name, and beside it the ids of this session.
+  template <typename Is>
+  void put_set(rtmeter::Sink& sink, const std::string& how, const std::vector<int>& tids, Is&& is_set) const {
+    std::set<std::pair<std::string, int>> found;
+    for (const int tid : tids)
+      if (const std::string name = thread_name(tid); wanted_for(name) != nullptr && is_set(tid))
+        found.emplace(name, tid);
+    std::vector<std::string> names, ids;
+    for (const auto& [name, tid] : found) {
+      names.push_back(name);
+      ids.push_back(std::to_string(tid));
+    }
+    sink.put("threads.set_" + how, joined(names, ", "));
+    sink.put_chosen("threads_set_" + how, joined(ids, ", "));
+  }
   rtmeter::SetupError denied(int reason) const {
     return error(std::strerror(reason),
                  "raise the limit of real-time priority (ulimit -r), or run with CAP_SYS_NICE");

@@ -129,8 +129,7 @@ std::string in_words(RTT::base::ActivityInterface& activity) {
   if (dynamic_cast<RTT::extras::SlaveActivity*>(&activity) != nullptr) return "SlaveActivity";
   const std::int64_t period_ns = RTT::Seconds_to_nsecs(activity.getPeriod());
   kind += period_ns == 0 ? ", triggered" : ", every " + std::to_string(period_ns) + " ns";
-  return kind + ", thread " + std::to_string(thread->getPid()) + ", " +
-         in_words(thread->getScheduler(), thread->getPriority()) + ", CPU " +
+  return kind + ", " + in_words(thread->getScheduler(), thread->getPriority()) + ", CPU " +
          cpus_in_words(activity.getCpuAffinity());
 }
 

@@ -77,9 +77,9 @@ class Everybody final : public Messaging, private Loop {
     sink.put("qos.history", "the receiving socket's buffer (net.core.rmem_default), dropping what is new");
     char text[INET_ADDRSTRLEN] = "";
     inet_ntop(AF_INET, &group_.sin_addr, text, sizeof text);
-    sink.put("discovery", "announcements to " + std::string(text) + ":" +
-                              std::to_string(ntohs(group_.sin_port)) + " on lo; " +
-                              std::to_string(known_.size()) + " others known");
+    sink.put_chosen("discovery", "announcements to " + std::string(text) + ":" +
+                                     std::to_string(ntohs(group_.sin_port)) + " on lo; " +
+                                     std::to_string(known_.size()) + " others known");
   }
 
   int publish(void* /*publisher*/, const rtm_message& message) noexcept override {

@@ -137,10 +137,12 @@ def test_all_threads_take_the_priority_asked_for(tmp_path: Path, adapter: str) -
         meta = read(end.log)[0].meta
         threads = threads_of(meta)
         assert {(t["policy"], t["priority"]) for t in threads.values()} == {("fifo", 20)}
-        priorities = meta["adapter"]["threads"]
-        for tid, thread in threads.items():
-            label = f"{thread['name']} ({tid})"
-            assert (label in priorities["set_by_middleware"]) != (label in priorities["set_by_system"])
+        told = []
+        for how in ("set_by_middleware", "set_by_system"):  # no condition of the cell holds an id
+            names, tids = meta["adapter"]["threads"][how], meta["adapter"][f"threads_{how}"]
+            assert f"threads_{how}" in meta["adapter"]["chosen"]
+            told += zip(names.split(", "), tids.split(", "), strict=True) if names else []
+        assert sorted(told) == sorted((thread["name"], str(tid)) for tid, thread in threads.items())
 
 
 @each_adapter
@@ -151,6 +153,7 @@ def test_all_threads_take_the_priority_asked_for(tmp_path: Path, adapter: str) -
         ({"domain": "233"}, {}, "option domain"),
         ({"domain": "-1"}, {}, "option domain"),
         ({"threads": "fifo:100"}, {}, "option threads"),
+        ({"threads": "fifo:75x"}, {}, "option threads"),
         ({"threads": "nobody=fifo:5"}, {}, "option threads"),
         ({}, {"drive": "poll", "receive": "listener"}, "receive"),
         ({}, {"receive": "spin"}, "receive"),  # a sleep drives the cycle

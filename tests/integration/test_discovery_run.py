@@ -152,6 +152,7 @@ def test_participants_in_processes_of_their_own_find_each_other(tmp_path: Path, 
     assert views["time_to_first"]["max_ns"] < cell["config"]["loss_timeout_ns"]
     assert not {w["type"] for w in cell["warnings"]} & {"too_many_matches", "too_early", "mostly_lost"}
     assert cell["counters"]["corrupted"] == cell["counters"]["refused_calls"] == 0
+    assert "discovery" in cell["adapter_facts"]["chosen"], "who compares is told of the session"
     n = cell["config"]["participants"]
     logs = [LogReader(folder / "stages" / f"p{one}.rtlog") for one in range(n)]
     for reader in logs:  # all on one grid, in which who stays has started before

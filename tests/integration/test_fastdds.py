@@ -129,7 +129,8 @@ def test_threads_are_set_by_the_system(fast: Config, tmp_path: Path) -> None:
     counted = reader.meta["adapter"]["threads"]
     assert counted["count"] == str(len(threads))
     assert counted["set_by_middleware"] == ""
-    assert all(f"({tid})" in counted["set_by_system"] for tid in threads)
+    assert counted["set_by_system"] == ", ".join(sorted(thread["name"] for thread in threads.values()))
+    assert set(reader.meta["adapter"]["threads_set_by_system"].split(", ")) == {str(tid) for tid in threads}
 
 
 @pytest.mark.parametrize(

@@ -167,7 +167,7 @@ def test_priority_and_cpu_go_through_rtt_and_are_read_back(tmp_path: Path) -> No
         ready = one.until("ready")
         assert roles(ready) == {"orocos-a": ("fifo", 30, [a]), "orocos-b": ("rr", 10, [b])}
         described = ready["adapter"]["activities"]
-        assert [words.partition(", ")[2].partition(", ")[2].partition(", ")[2] for words in described] == [
+        assert [words.partition(", ")[2].partition(", ")[2] for words in described] == [
             f"fifo:30, CPU {a}",
             f"rr:10, CPU {b}",
         ]
