@@ -87,7 +87,8 @@ class Lcm final : public rtmeter::Adapter {
     };
     lcm_subscription_t* subscription = lcm_subscribe(lcm_.get(), channel.name.c_str(), handle, &channel);
     if (subscription == nullptr)
-      throw SetupError("topic", topic, "LCM refuses the channel " + channel.name, "choose a shorter session");
+      throw SetupError("topic", topic, "LCM refuses the channel " + channel.name,
+                       "see its messages in the cell's probe.stderr");
     lcm_subscription_set_queue_capacity(subscription, depth());
     return &channel;
   }
@@ -118,8 +119,17 @@ class Lcm final : public rtmeter::Adapter {
 
   // Messages that wait for a subscription; more are dropped. LCM's default is 30.
   int depth() const { return run_.history_depth_asked > 0 ? run_.history_depth_asked : 30; }
+  // LCM subscribes to longer names, and publishes none of them.
   std::string name_of(const std::string& topic) const {
-    return "rtmeter-" + std::string(run_.session) + "-" + topic;
+    const std::string before = "rtmeter-" + std::string(run_.session) + "-";
+    const auto most = LCM_MAX_CHANNEL_NAME_LENGTH - static_cast<long>(before.size());
+    if (static_cast<long>(topic.size()) > most)
+      throw SetupError("topic", topic,
+                       "a channel of LCM's has a name of at most " +
+                           std::to_string(LCM_MAX_CHANNEL_NAME_LENGTH) +
+                           " characters, the session's among them",
+                       "name the stage by at most " + std::to_string(most) + " characters");
+    return before + topic;
   }
 
   // Waits for a message, interrupt() or the timeout, and handles up to so many that are queued then. True if

@@ -104,7 +104,12 @@ class Topics final : public Messaging, private Loop {
   }
 
   Address name_of(const std::string& topic) const {
-    return unix_address("@rtmeter-" + session_ + "/" + topic, "session");
+    const std::string before = "@rtmeter-" + session_ + "/";
+    const auto most = static_cast<long>(sizeof(sockaddr_un::sun_path) - 1 - before.size());
+    if (static_cast<long>(topic.size()) > most)
+      throw rtmeter::SetupError("topic", topic, "its socket's name is longer than Linux's limit",
+                                "name the stage by at most " + std::to_string(most) + " characters");
+    return unix_address(before + topic, "session");
   }
   std::uint64_t tag(const std::string& topic) const { return tag_of(session_ + "/" + topic); }
 

@@ -256,6 +256,21 @@ def test_a_stage_is_woken_by_each_of_its_inputs(tmp_path: Path, adapter: str) ->
     assert (received[way == 1] < of_slow[way == 1]).any(), "fast is heard only when slow wakes the stage"
 
 
+@pytest.mark.parametrize("adapter", ["posix", "lcm"])
+def test_a_stage_whose_name_is_too_long_for_the_middleware_is_refused(tmp_path: Path, adapter: str) -> None:
+    if adapter not in find_probes():
+        pytest.skip(f"the adapter {adapter} is not built here")
+    with multicast_network() if adapter == "lcm" else nullcontext([]) as inside:
+        graph = graph_file(tmp_path, f"stages:\n  a: {{period: 5ms}}\n  {'b' * 100}: {{inputs: a}}\n")
+        done = rtmeter("measure", "chain", "--adapter", adapter, "--graph", graph, inside=inside)
+        told = re.search(r"topic = 'b{100}': .*name the stage by at most (\d+) characters", done.err)
+        assert done.code == 1 and told, done.err
+        longest = "b" * (int(told[1]) - 1)  # the next session's name may have one more
+        heard = f"stages:\n  a: {{period: 5ms}}\n  {longest}: {{inputs: a}}\n  c: {{inputs: {longest}}}\n"
+        cell = measured(tmp_path, heard, "--samples", 20, adapter=adapter, inside=inside)
+    assert [path["counts"]["arrived"] > 0 for path in cell["chain"]["paths"]] == [True]
+
+
 def test_a_stage_that_re_stamps_makes_the_cell_invalid_and_is_named(tmp_path: Path) -> None:
     graph = "stages:\n  a: {period: 5ms}\n  b: {inputs: a, re_stamps: true}\n  c: {inputs: b}\n"
     cell = measured(tmp_path, graph, "--samples", 20, "--deadline", "1s", code=1)
