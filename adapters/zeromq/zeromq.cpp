@@ -31,10 +31,26 @@ struct Options : rtmeter::OptionSet {
   rtmeter::Text endpoint{*this, "endpoint", "of the client: the server's sockets, as one with address says"};
 };
 
+const char* remedy_of(int error) {
+  switch (error) {
+    case EADDRNOTAVAIL:
+    case ENODEV:
+      return "give an IP address of this machine, such as 192.168.0.2 or [::1]";
+    case EADDRINUSE:
+      return "end whoever listens there, or start the run again";
+    case ENAMETOOLONG:
+      return "give the stage a shorter name, or choose option transport=tcp";
+    case EINVAL:
+    case EPROTONOSUPPORT:
+      return "give it as the server prints it";
+    default:
+      return "see ZeroMQ's manual of this call";
+  }
+}
+
 // 0, or what ZeroMQ says of the failure as an error of that field.
 void require(int result, const std::string& field, const std::string& value) {
-  if (result == -1)
-    throw SetupError(field, value, zmq_strerror(zmq_errno()), "see ZeroMQ's manual of this call");
+  if (result == -1) throw SetupError(field, value, zmq_strerror(zmq_errno()), remedy_of(zmq_errno()));
 }
 
 template <int (*Close)(void*)>
@@ -188,12 +204,23 @@ class Zeromq final : public rtmeter::Adapter {
   static void connect(void* socket, const std::string& place) {
     require(zmq_connect(socket, place.c_str()), "session", place);
   }
+  // IPv6 is an address in brackets, and a socket that takes both would have IPv4 as a part of it.
+  static void choose_family(void* socket, const std::string& place, const std::string& field) {
+    const int is_6 = place.find('[') != std::string::npos;
+    require(zmq_setsockopt(socket, ZMQ_IPV6, &is_6, sizeof is_6), field, place);
+  }
 
   // Who publishes a topic binds where everybody of the session knows; on two hosts the server binds all.
   void meet(void* socket, const std::string& topic, bool publishes) {
-    if (!endpoint_.empty() && run_.role == RTM_ROLE_CLIENT) return connect(socket, of_endpoint(topic));
+    if (!endpoint_.empty() && run_.role == RTM_ROLE_CLIENT) {
+      const std::string place = of_endpoint(topic);
+      choose_family(socket, place, "option endpoint");
+      return require(zmq_connect(socket, place.c_str()), "option endpoint", place);
+    }
     if (address_.empty()) return (publishes ? bind : connect)(socket, place_of(topic));
-    const std::string place = "tcp://" + address_ + ":*";
+    const bool bare_6 = address_.front() != '[' && address_.find(':') != std::string::npos;
+    const std::string place = "tcp://" + (bare_6 ? "[" + address_ + "]" : address_) + ":*";
+    choose_family(socket, place, "option address");
     require(zmq_bind(socket, place.c_str()), "option address", place);
     char bound[256];
     std::size_t size = sizeof bound;

@@ -15,14 +15,32 @@ from rtmeter.measure.probe.probes import find_probes
 pytestmark = pytest.mark.skipif("zeromq" not in find_probes(), reason="the adapter zeromq is not built here")
 
 SHORT: Config = {"adapter": "zeromq", "period_ns": 4 * MS, "samples": 25, "warm_up": 5}
-AT: Config = {"options": {"address": "127.0.0.1"}}
-"""Of a server on another host, as it is told."""
+NO_IPV6 = (
+    not Path("/proc/sys/net/ipv6").exists()
+    or Path("/proc/sys/net/ipv6/conf/lo/disable_ipv6").read_text() == "1\n"
+)
 
 
-@pytest.mark.parametrize(("transport", "server"), [("tcp", {}), ("tcp", AT), ("ipc", {})])
+def at(address: str) -> Config:
+    """Of a server on another host, as it is told."""
+    return {"options": {"address": address}}
+
+
+@pytest.mark.parametrize(
+    ("transport", "server", "listens"),
+    [
+        ("tcp", {}, None),
+        ("tcp", at("127.0.0.1"), "tcp://127.0.0.1:"),
+        ("tcp", at("[::1]"), "tcp://[::1]:"),
+        ("tcp", at("::1"), "tcp://[::1]:"),
+        ("ipc", {}, None),
+    ],
+)
 def test_the_server_binds_all_where_it_has_an_address_and_else_who_publishes(
-    tmp_path: Path, transport: str, server: Config
+    tmp_path: Path, transport: str, server: Config, listens: str | None
 ) -> None:
+    if listens == "tcp://[::1]:" and NO_IPV6:
+        pytest.skip("the loopback interface has no IPv6 here")
     own = {"transport": transport}
     changes = {"options": own | server["options"]} if server else {}
     with client_and_server(tmp_path, SHORT | {"options": own}, changes) as both:
@@ -31,7 +49,24 @@ def test_the_server_binds_all_where_it_has_an_address_and_else_who_publishes(
     assert read(both[0].log)[0].meta["adapter"]["transport"] == transport
     places = endpoint.split(",") if server else []
     assert (endpoint is None) == (not server) and len({*places}) == len(places) == 2 * bool(server)
-    assert all(place.startswith("tcp://127.0.0.1:") for place in places)
+    assert all(place.startswith(listens or "-") for place in places)
+
+
+@pytest.mark.parametrize(
+    ("role", "options", "remedy"),
+    [
+        ("server", {"address": "192.0.2.1"}, "give an IP address of this machine"),
+        ("server", {"address": "nobody"}, "give an IP address of this machine"),
+        ("client", {"endpoint": "here,there"}, "give it as the server prints it"),
+    ],
+)
+def test_where_it_cannot_bind_or_connect_it_says_what_to_do(
+    tmp_path: Path, role: str, options: dict[str, str], remedy: str
+) -> None:
+    asked = {"measurement": "roundtrip", "role": role, "loss_timeout_ns": LONG, "options": options}
+    error = refusal(tmp_path, SHORT | asked)
+    assert error["field"] == f"option {next(iter(options))}"
+    assert error["remedy"].startswith(remedy)
 
 
 def test_a_chain_by_ipc_has_a_result_for_every_path(tmp_path: Path) -> None:
