@@ -121,7 +121,7 @@ class Iceoryx final : public rtmeter::Adapter {
     static_cast<void>(once);
     if (waits_) {
       ports_.wait_set.reset(new WaitSet);
-      attach(ports_.wait_set->attachEvent(ports_.wake));
+      attach(ports_.wait_set->attachEvent(ports_.wake), "interrupt");
     }
   }
 
@@ -144,7 +144,8 @@ class Iceoryx final : public rtmeter::Adapter {
                           void* user) override {
     ports_.subscribers.emplace_back(service(topic), run_, on_message, user);
     Subscriber& subscriber = ports_.subscribers.back();
-    if (waits_) attach(ports_.wait_set->attachState(subscriber.port, iox::popo::SubscriberState::HAS_DATA));
+    if (waits_)
+      attach(ports_.wait_set->attachState(subscriber.port, iox::popo::SubscriberState::HAS_DATA), topic);
     if (run_.measurement == RTM_CYCLE) await_subscriber(topic);
     return &subscriber;
   }
@@ -196,7 +197,7 @@ class Iceoryx final : public rtmeter::Adapter {
   }
 
  private:
-  using WaitSet = iox::popo::WaitSet<8>;
+  using WaitSet = iox::popo::WaitSet<>;  // of iceoryx's own size: 256
 
   struct Ports {
     std::deque<iox::runtime::Node> nodes;
@@ -220,8 +221,11 @@ class Iceoryx final : public rtmeter::Adapter {
   }
 
   template <typename Result>
-  static void attach(const Result& result) {
-    if (result.has_error()) throw std::runtime_error("iceoryx's wait-set takes no more");
+  static void attach(const Result& result, const std::string& topic) {
+    if (result.has_error())
+      throw rtmeter::SetupError(
+          "topic", topic, "iceoryx's wait-set takes no more than " + std::to_string(WaitSet::capacity()),
+          "have stages that hear fewer topics in one process");
   }
 
   iox::capro::ServiceDescription service(const std::string& topic) const {

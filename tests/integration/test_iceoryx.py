@@ -32,7 +32,7 @@ from probe_runs import (
     read,
     refusal,
 )
-from test_chains_run import every_path_has_a_result
+from test_chains_run import every_path_has_a_result, measured
 
 from cpus import ONLINE
 from front import rtmeter
@@ -377,6 +377,13 @@ def test_a_receiver_is_given_the_memory_that_its_sender_wrote(
 def test_a_chain_has_a_result_for_every_path(tmp_path: Path, no_roudi: None) -> None:
     """Whoever of its processes is first starts RouDi, and whoever is last needs it."""
     every_path_has_a_result(tmp_path, "iceoryx")
+
+
+def test_a_process_hears_twenty_topics(tmp_path: Path, no_roudi: None) -> None:
+    names = [f"s{n}" for n in range(20)]
+    graph = "stages:\n" + "".join(f"  {name}: {{period: 20ms, process: all}}\n" for name in names)
+    fused = f"  fused: {{inputs: [{', '.join(names)}], fusion: true}}\n"
+    assert len(measured(tmp_path, graph + fused, adapter="iceoryx")["chain"]["paths"]) == 20
 
 
 def test_further_subscribers_and_nodes_are_beside_a_round_trip(tmp_path: Path, no_roudi: None) -> None:
