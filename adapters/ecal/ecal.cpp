@@ -20,6 +20,7 @@
 
 #include "../common/receive_buffer.hpp"
 #include "../common/session.hpp"
+#include "kept.hpp"
 #include "rtmeter/adapter.hpp"
 
 namespace {
@@ -121,6 +122,7 @@ class Ecal final : public rtmeter::Adapter {
 
   explicit Ecal(const rtm_run& run) : run_(run), config_(settings()) {
     if (run.measurement != RTM_WAKEUP) choose_layer();
+    kept_ = rtmeter_ecal::Kept<Subscriber>(depth());
     if (!eCAL::Initialize(config_, "rtmeter"))
       throw SetupError("adapter", "eCAL::Initialize", "eCAL does not start",
                        "see its messages in the cell's probe.stderr, and its ecal.yaml");
@@ -142,8 +144,8 @@ class Ecal final : public rtmeter::Adapter {
     if (run_.measurement == RTM_WAKEUP) return;
     sink.put("transport", shm_ ? "shm" : "udp")
         .put("qos.reliability", reliable() ? "reliable" : "best_effort");
-    if (shm_) describe_memory(sink);
-    if (!shm_) sink.put("qos.history", "the receiving socket's buffer, dropping what is new");
+    if (shm_) sink.put("zero_copy", config_.publisher.layer.shm.zero_copy_mode ? "yes" : "no");
+    describe_history(sink);
     {
       const std::lock_guard<std::mutex> lock(mutex_);
       if (!incompatible_.empty()) sink.put("incompatible_qos", incompatible_);
@@ -181,10 +183,11 @@ class Ecal final : public rtmeter::Adapter {
                                                            &eCAL::SSubEventCallbackData::publisher_datatype);
     subscriber.end =
         std::make_unique<eCAL::CSubscriber>(subscriber.topic, type(), on_event, config_.subscriber);
-    subscriber.end->SetReceiveCallback([this, &subscriber](const eCAL::STopicId& /*publisher*/,
+    subscriber.end->SetReceiveCallback([this, &subscriber](const eCAL::STopicId& publisher,
                                                            const eCAL::SDataTypeInformation& /*type*/,
                                                            const eCAL::SReceiveCallbackData& data) {
-      if (data.buffer_size >= sizeof(rtm_message::sequence)) hear(subscriber, data);
+      if (data.buffer_size >= sizeof(rtm_message::sequence))
+        hear(subscriber, publisher.topic_id.entity_id, data);
     });
     if (run_.measurement == RTM_CYCLE) await_publisher(subscriber);
     return &subscriber;
@@ -201,15 +204,15 @@ class Ecal final : public rtmeter::Adapter {
   // Until interrupt(), the timeout or, of a chain or discovery, a message.
   int wait(std::int64_t timeout_ns) override {
     std::unique_lock<std::mutex> lock(mutex_);
-    const auto woken = [this] { return interrupted_ || !queue_.empty(); };
+    const auto woken = [this] { return interrupted_ || !kept_.empty(); };
     if (timeout_ns >= kForever)
       changed_.wait(lock, woken);
     else
       changed_.wait_for(lock, std::chrono::nanoseconds(timeout_ns), woken);
     interrupted_ = false;
-    taken_.swap(queue_);
+    kept_.take(taken_);
     lock.unlock();
-    for (const Queued& one : taken_) {
+    for (const auto& one : taken_) {
       const rtm_message m = unframed(one.bytes.data(), one.bytes.size());
       one.subscriber->on_message(one.subscriber->user, &m);
     }
@@ -227,12 +230,15 @@ class Ecal final : public rtmeter::Adapter {
  private:
   static constexpr std::int64_t kForever = std::int64_t{1} << 60;
 
-  struct Queued {
-    const Subscriber* subscriber;
-    std::vector<std::uint8_t> bytes;
-  };
-
   bool reliable() const { return run_.reliability == RTM_RELIABLE; }
+  // Messages are handled by the measured thread, for which they are kept.
+  bool keeps() const { return run_.measurement == RTM_CHAIN || run_.measurement == RTM_DISCOVERY; }
+  // The sender waits for the callback, or in time for none.
+  bool acknowledges() const { return shm_ && config_.publisher.layer.shm.acknowledge_timeout_ms > 0; }
+  // Of a publisher, as its files are; by UDP it has none. 0: all that the sender has waited for.
+  std::uint32_t depth() const {
+    return acknowledges() ? 0 : shm_ ? config_.publisher.layer.shm.memfile_buffer_count : run_.history_depth;
+  }
 
   // By which layer a message comes is part of its type: ends of different layers count as connected, and hear
   // nothing of each other.
@@ -271,7 +277,7 @@ class Ecal final : public rtmeter::Adapter {
     if (!shm_ && reliable())
       throw SetupError("reliability", "reliable", "by UDP eCAL does not repeat what is lost",
                        "choose best_effort, or option transport=shm");
-    if (!shm_ && run_.history_depth_asked > 0)
+    if (!shm_ && !keeps() && run_.history_depth_asked > 0)
       throw SetupError("history_depth", std::to_string(run_.history_depth_asked),
                        "by UDP messages wait in the socket's buffer, which counts bytes",
                        "leave it out, or choose option transport=shm");
@@ -307,27 +313,27 @@ class Ecal final : public rtmeter::Adapter {
           "give at most " + std::to_string(kMost) + ", or reliability=reliable, which needs one");
     return depth;
   }
-  void describe_memory(rtmeter::Sink& sink) const {
-    const auto& memory = config_.publisher.layer.shm;
-    sink.put("zero_copy", memory.zero_copy_mode ? "yes" : "no");
-    if (memory.acknowledge_timeout_ms > 0) {
-      sink.put("qos.history", "wait_for_reader");
-      sink.put("acknowledge_timeout_ms", std::to_string(memory.acknowledge_timeout_ms));
+  void describe_history(rtmeter::Sink& sink) const {
+    if (acknowledges()) {
+      sink.put("qos.history", keeps() ? "wait_for_reader, which keeps all" : "wait_for_reader");
+      sink.put("acknowledge_timeout_ms", std::to_string(config_.publisher.layer.shm.acknowledge_timeout_ms));
+    } else if (shm_ || keeps()) {
+      sink.put("qos.history", "keep_last").put("qos.depth", std::to_string(depth()));
     } else {
-      sink.put("qos.history", "keep_last").put("qos.depth", std::to_string(memory.memfile_buffer_count));
+      sink.put("qos.history", "the receiving socket's buffer, dropping what is new");
     }
   }
 
   // On a thread of eCAL's, one at a time for a subscriber. Measured path.
-  void hear(Subscriber& subscriber, const eCAL::SReceiveCallbackData& data) {
+  void hear(Subscriber& subscriber, std::uint64_t publisher, const eCAL::SReceiveCallbackData& data) {
     const rtm_message m = unframed(data.buffer, data.buffer_size);
     if (run_.measurement == RTM_CYCLE && m.sequence == RTM_SEQUENCE_HELLO) {
       subscriber.greeted.store(true);
-    } else if (run_.measurement == RTM_CHAIN || run_.measurement == RTM_DISCOVERY) {
+    } else if (keeps()) {
       const auto* bytes = static_cast<const std::uint8_t*>(data.buffer);
       {
         const std::lock_guard<std::mutex> lock(mutex_);
-        queue_.push_back({&subscriber, {bytes, bytes + data.buffer_size}});
+        kept_.add(subscriber, publisher, {bytes, bytes + data.buffer_size});
       }
       changed_.notify_all();
     } else {
@@ -357,7 +363,8 @@ class Ecal final : public rtmeter::Adapter {
   std::string incompatible_;
   std::condition_variable changed_;
   bool interrupted_ = false;
-  std::vector<Queued> queue_, taken_;
+  rtmeter_ecal::Kept<Subscriber> kept_;
+  rtmeter_ecal::Kept<Subscriber>::Messages taken_;
   std::deque<Publisher> publishers_;
   std::deque<Subscriber> subscribers_;
 };

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from dds_runs import settled
 from probe_runs import LONG, MS, Config, client_and_server, counts, probe, read, refusal
+from test_chains_run import measured
 
 from rtmeter.measure.probe.probes import find_probes
 
@@ -41,6 +42,24 @@ def test_messages_take_the_layer_that_was_asked_for(
         assert meta["path"]["carried_by"] == carried_by
         assert facts.items() <= meta["adapter"].items()
         assert qos.items() <= meta["adapter"]["qos"].items()
+
+
+@pytest.mark.parametrize(
+    ("asked", "qos"),
+    [
+        ((), NEWEST),
+        (("--history-depth", 3), NEWEST | {"depth": "3"}),
+        (("--option", "transport=udp"), NEWEST),
+        (("--option", "transport=udp", "--history-depth", 200), NEWEST | {"depth": "200"}),
+        (("--reliability", "reliable"), WAITS | {"history": "wait_for_reader, which keeps all"}),
+    ],
+)
+def test_what_waits_for_a_stage_is_told_as_it_is(
+    tmp_path: Path, asked: tuple[object, ...], qos: Config
+) -> None:
+    graph = "stages:\n  a: {period: 5ms}\n  b: {inputs: a}\n"
+    cell = measured(tmp_path, graph, "--samples", 20, *asked, adapter="ecal")
+    assert cell["adapter_facts"]["qos"] == qos
 
 
 @pytest.mark.parametrize("options", [{}, {"transport": "udp"}])
