@@ -60,6 +60,8 @@ struct Iceoryx2 {
     prefix: String,
     node: Node<Variant>,
     wakeup: Option<Wakeup>,
+    /// The events at which it waits, by name.
+    listens_at: Vec<String>,
     inboxes: Vec<Box<dyn Received>>,
     watch: Option<Watch>,
     /// What the ends' quality of service is read back from, by topic.
@@ -101,8 +103,12 @@ impl Iceoryx2 {
         }
     }
 
-    /// Waits at that event, too.
+    /// Waits at that event, too; once, however many subscribers there are: each listener costs who notifies a call.
     fn listen(&mut self, at: &str) -> Result<(), SetupError> {
+        if self.listens_at.iter().any(|name| name == at) {
+            return Ok(());
+        }
+        self.listens_at.push(at.into());
         let event = self.event(at)?;
         let listener = event.listener_builder().create().map_err(|e| failed("listener", at, &e))?;
         if let Some(wakeup) = &mut self.wakeup {
@@ -229,6 +235,7 @@ impl Adapter for Iceoryx2 {
             prefix,
             node,
             wakeup: None,
+            listens_at: Vec::new(),
             inboxes: Vec::new(),
             watch: None,
             made: Mutex::default(),

@@ -1,5 +1,5 @@
 // A process that hears one topic waits as long as it is told: not by its socket's own limit, which Linux
-// counts in ticks, and which less than a microsecond switches off.
+// counts in ticks, and which less than a microsecond switches off. Whoever notifies it makes one system call.
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 #include <sys/socket.h>
@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "rtmeter/adapter.h"
+#include "system/sends.hpp"
 
 extern "C" const rtm_adapter rtm_rust_adapter;
 
@@ -94,6 +95,22 @@ TEST_F(Iceoryx2Waits, EndWithAMessageOrAnInterruption) {
     EXPECT_EQ(rtm_rust_adapter.wait(self_, hour_ns), 0);
     other.join();
   }
+}
+
+TEST_F(Iceoryx2Waits, AreOfAProcessAndTopicHoweverManyHearIt) {
+  std::vector<std::uint64_t> more;
+  void* subscriber = nullptr;
+  for (int n = 0; n < 2; ++n)
+    ASSERT_EQ(rtm_rust_adapter.create_subscriber(node_, "topic", &note, &more, &subscriber, &error_), 0);
+  const auto sent = [] {
+    return rtmeter::sends_so_far()[static_cast<std::size_t>(rtmeter::Wire::unix_)].calls;
+  };
+  const auto before = sent();
+  const rtm_message message{7, nullptr, 0};
+  ASSERT_EQ(rtm_rust_adapter.publish(publisher_, &message), 0);
+  EXPECT_EQ(sent() - before, 1U);
+  ASSERT_EQ(rtm_rust_adapter.wait(self_, 0), 0);
+  EXPECT_EQ(heard_.size() + more.size(), 3U);
 }
 
 }  // namespace
