@@ -10,8 +10,11 @@ from typing import Any
 import numpy as np
 
 from rtmeter.archive.cells import CellRows
+from rtmeter.archive.numbers import PERCENTS
 from rtmeter.archive.tables import Archive
 from rtmeter.statistics.fixed_bins import binned
+from rtmeter.statistics.ranks import quantile_index, share_of
+from rtmeter.statistics.views import LATER
 from synthetic import Delays, Made, usual, write_cell
 
 FIRST = datetime(2026, 1, 1, tzinfo=UTC)
@@ -55,6 +58,9 @@ def rows(number: int, values: Sequence[int], **changes: Any) -> CellRows:
     }
     row |= {"ended": at, "added": at, "labels": [], "valid": True, "n": found.n, "bins": len(found.bins)}
     row |= {"min_ns": min(values), "max_ns": max(values), "blocks": 0, "causes": 0, "findings": 0}
+    for name, percent in PERCENTS.items():
+        value = sorted(values)[quantile_index(found.n, share_of(percent))]
+        row[name] = None if value == LATER else value
     return CellRows(row | changes, found)
 
 

@@ -10,6 +10,7 @@ import signal
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from archives import FIRST, cells_in, made, rows, stamp, write_cells
@@ -20,11 +21,11 @@ from rtmeter.archive.cells import rows_of
 from rtmeter.archive.check import check
 from rtmeter.archive.tables import Archive, MovedError, archive_at
 from rtmeter.errors import RtmeterError
-from rtmeter.results.cells import find_cells
+from rtmeter.results.cells import StoredCell, find_cells
 from synthetic import usual, write_cell
 from waiting import until
 
-NONE: dict[str, list[str]] = {"running": [], "failed": []}
+NONE: dict[str, list[str]] = {"running": [], "failed": [], "unexplained": []}
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 FORKED = multiprocessing.get_context("forkserver")
 FORKED.set_forkserver_preload(["rtmeter.archive.add", "deltalake", "pyarrow.dataset", "pyarrow.compute"])
@@ -162,7 +163,8 @@ def test_clocks_that_cannot_be_right_and_one_machine_id_of_two_rigs(tmp_path: Pa
     assert {row["rig"] for row in rows} == {"rig-0-abababab", "rig-1-abababab"}
     cells, flaws = check(archive)
     assert cells == 2 and [flaw.kind for flaw in flaws] == ["doubt"] * 3
-    assert "rigs share one machine id" in flaws[0].message and "its clock was wrong" in flaws[1].message
+    assert "rigs share one machine id (rig-0-abababab, rig-1-abababab)" in flaws[0].message
+    assert "its clock was wrong" in flaws[1].message
 
 
 @pytest.mark.parametrize(
@@ -203,6 +205,86 @@ def test_a_machine_that_ran_twice_at_once_is_doubted(tmp_path: Path, begins_s: i
         about |= {"started": begin, "ended": begin + timedelta(seconds=60)}
         add_rows(archive, {str(number): rows(number, [1, 2], **about)})
     assert ["rigs share one machine id" in flaw.message for flaw in check(archive)[1]] == [True] * doubted
+
+
+@pytest.mark.parametrize(("begins_s", "doubted"), [(30, True), (60, False), (-60, False)])
+def test_two_machines_of_one_rigs_name_at_once_are_doubted(
+    tmp_path: Path, begins_s: int, doubted: bool
+) -> None:
+    """One after the other may be one rig with another board."""
+    archive = archive_at(tmp_path / "archive")
+    archive.make()
+    for number, second in enumerate((100, 100 + begins_s)):
+        begin = FIRST + timedelta(seconds=second)
+        about = {"rig": "north-1", "hostname": f"host{number}", "machine_id": f"{number}" * 32}
+        about |= {"started": begin, "ended": begin + timedelta(seconds=60)}
+        add_rows(archive, {str(number): rows(number, [1, 2], **about)})
+    told = [flaw.message for flaw in check(archive)[1]]
+    assert ["at once have one rig's name (north-1)" in message for message in told] == [True] * doubted
+
+
+def _with_traces(folder: Path, cells: int) -> None:
+    for cell in write_cells(folder, rigs=cells, days=1, samples=200):
+        (cell / "trace.parquet").touch()
+
+
+def test_only_new_cells_are_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Path] = []
+
+    def explained(cell: StoredCell) -> SimpleNamespace:
+        asked.append(cell.folder)
+        cause = SimpleNamespace(key=("preempted", "stress-ng", "same CPU"), releases=3, lateness_ns=7)
+        return SimpleNamespace(found=SimpleNamespace(causes=[cause]))
+
+    monkeypatch.setattr("rtmeter.judge.explained.explained", explained)
+    archive = archive_at(tmp_path / "archive")
+    _with_traces(tmp_path / "a", 1)
+    _with_traces(tmp_path / "b", 2)
+    for part, new in (("a", 1), ("b", 1), ("b", 0)):  # the first cell of both is one
+        assert add(archive, find_cells(tmp_path / part)).new == new
+    assert len(asked) == 2
+    assert archive.table("cells").to_pyarrow_table().column("causes").to_pylist() == [1, 1]
+    found = archive.table("causes").to_pyarrow_table().to_pylist()
+    assert [(row["who"], row["releases"]) for row in found] == [("stress-ng", 3)] * 2
+    assert check(archive) == (2, [])
+
+
+def test_causes_that_cannot_be_read_are_not_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """The traces are empty files."""
+    _with_traces(tmp_path / "results", 2)
+    place = str(tmp_path / "archive")
+    assert cli.invoke(["archive", "add", str(tmp_path / "results/rig0"), "--to", place]) == 0
+    assert f"added without causes: {tmp_path}/results/rig0/day0" in capsys.readouterr().out
+    assert cli.invoke(["archive", "add", str(tmp_path / "results"), "--to", place, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["new"], found["known"], found["failed"]) == (1, 1, [])
+    assert ["results/rig1/day0" in one["where"] for one in found["unexplained"]] == [True]
+    table = archive_at(place).table("cells").to_pyarrow_table()
+    assert table.column("causes").to_pylist() == [None, None]
+    assert check(archive_at(place)) == (2, [])
+
+
+def test_a_cell_says_what_it_was_sent_by_and_how_it_was_driven(tmp_path: Path) -> None:
+    cell = made(0, 0, 200, usual(1, 50))
+    sent = {"rmw": "rmw_fastrtps_cpp", "rmw_library": "libfastdds.so.3.2.2"}
+    other = {"hostname": "far", "boot_id": "other", "kernel": "6.12.9", "firmware": "B2"}
+    cell.changes |= {"adapter_facts": {"middleware": "ROS 2, rcl", **sent}, "server_machine": other}
+    rows_ = rows_of(find_cells(write_cell(tmp_path / "far", cell))[0], {}, NOW).cell
+    told = {name: rows_[name] for name in (*sent, "server_kernel", "server_firmware", "quantity", "drive")}
+    assert told == sent | {
+        "server_kernel": "6.12.9",
+        "server_firmware": "B2",
+        "quantity": "latency",
+        "drive": None,
+    }
+    content = json.loads((tmp_path / "far/cell.json").read_text())
+    content["effective"] |= {"drive": "spin", "components": "two_threads"}
+    content["config"]["quantity"] = "wake-up latency"
+    content["server_machine"] = content["machine"]
+    (tmp_path / "far/cell.json").write_text(json.dumps(content))
+    rows_ = rows_of(find_cells(tmp_path / "far")[0], {}, NOW).cell
+    told = {name: rows_[name] for name in ("drive", "components", "quantity", "server_kernel")}
+    assert list(told.values()) == ["spin", "two_threads", "wake-up latency", None]
 
 
 def test_a_cell_that_says_no_time_is_added_once(tmp_path: Path) -> None:

@@ -130,6 +130,13 @@ BROKEN = {
     "UPDATE cells SET blocks = blocks + 1": "has another number of block maxima than it says",
     "UPDATE cells SET causes = 1": "has another number of causes than it says",
     "UPDATE cells SET findings = 1": "has another number of findings than it says",
+    "UPDATE cells SET bins = NULL": "has a distribution, and says that it has none",
+    "UPDATE cells SET max_ns = max_ns * 7": "has another minimum or maximum than its distribution",
+    "UPDATE cells SET min_ns = min_ns - 1": "has another minimum or maximum than its distribution",
+    "UPDATE cells SET max_at_k = 5": "has another minimum or maximum than its distribution",
+    "UPDATE cells SET misses = n + 5": "or more than releases",
+    "UPDATE cells SET p50_ns = 1000000000": "has a p50 that is not that of its bins",
+    "UPDATE cells SET p99_9_ns = NULL": "has a p99.9 that is not that of its bins",
 }
 
 

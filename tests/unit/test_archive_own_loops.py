@@ -27,12 +27,16 @@ def test_a_loop_is_added_once_however_often_it_was_looked_at(
     (loop / f"whole-{0:015}.rtlog").write_bytes(log_of(0, rows(0, 2000), rows(2000, 500)))
     assert cli.invoke([*words, "--json"]) == 0
     about = {"archive": to, "new": 0, "known": 0}
-    assert json.loads(capsys.readouterr().out) == about | {"running": [str(cell)], "failed": []}
+    assert json.loads(capsys.readouterr().out) == about | {
+        "running": [str(cell)],
+        "failed": [],
+        "unexplained": [],
+    }
     os.close(lock)
     for new in (1, 0):
         assert cli.invoke([*words, "--json"]) == 0
         about = {"archive": to, "new": new, "known": 1 - new}
-        assert json.loads(capsys.readouterr().out) == about | {"running": [], "failed": []}
+        assert json.loads(capsys.readouterr().out) == about | {"running": [], "failed": [], "unexplained": []}
     found = archive_at(to).table("cells").to_pyarrow_table(columns=["n"]).column("n").to_pylist()
     assert found == [2490]
 

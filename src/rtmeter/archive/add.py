@@ -33,13 +33,14 @@ _T = TypeVar("_T")
 @dataclass
 class Added:
     """How many cells are new in the archive, how many it had, of how many the samples were taken along; what
-    was wrong with those that could not be added, or whose samples could not be taken; and those of programs'
-    own loops that went on."""
+    was wrong with those that could not be added, or whose samples could not be taken; what stood in the way
+    of the causes of others; and those of programs' own loops that went on."""
 
     new: int = 0
     known: int = 0
     sampled: int = 0
     failed: list[RtmeterError] = field(default_factory=list)
+    unexplained: list[RtmeterError] = field(default_factory=list)
     running: list[Path] = field(default_factory=list)
 
 
@@ -70,7 +71,7 @@ def add(
                 done.failed.append(error)
             read += 1
             say(read)
-        new = add_rows(archive, {of.cell["cell"]: of for of, _ in good})
+        new = add_rows(archive, {of.cell["cell"]: of for of, _ in good}, done.unexplained)
         if with_samples:
             _take_samples(archive, good, now, done)
         done.new += new
@@ -120,11 +121,17 @@ def _take_samples(
         done.sampled += add_samples(archive, readable, started, now)
 
 
-def add_rows(archive: Archive, found: Mapping[str, CellRows]) -> int:
-    """Adds the cells, by identity, that the archive has not; returns how many."""
+def add_rows(
+    archive: Archive, found: Mapping[str, CellRows], unexplained: list[RtmeterError] | None = None
+) -> int:
+    """Adds the cells, by identity, that the archive has not, with their causes; returns how many.
+    ``unexplained`` is told what stood in the way of some causes."""
     batch = uuid.uuid4().hex
 
     def children(new: Mapping[str, CellRows]) -> None:
+        wrong = [error for one in new.values() if (error := one.explain()) is not None]
+        if unexplained is not None:
+            unexplained.extend(wrong)
         for name in CHILDREN:
             rows = [row for one in new.values() for row in _children(name, one, batch)]
             if rows:

@@ -19,6 +19,7 @@ from rtmeter.results import store
 from rtmeter.results.cells import StoredCell
 from rtmeter.results.data import samples_of
 from rtmeter.results.record import CellRecord, Statistics
+from rtmeter.results.record.reading import unreadable
 from rtmeter.statistics.fixed_bins import Binned, binned
 from rtmeter.statistics.judged import judged_run
 from rtmeter.statistics.quantities import Ints, judged_quantity
@@ -37,21 +38,40 @@ NOT_TOLD = "misses_not_told"
 """In ``refused`` of a cell whose data do not tell how many releases missed."""
 
 _QUANTILES = ("min_ns", "p50_ns", "p90_ns", "p99_ns", "p99_9_ns", "p99_99_ns", "p99_999_ns", "max_ns")
+_DRIVEN = ("drive", "components")
+_OF_THE_SERVER = ("kernel", "kernel_version", "firmware")
 _NOT_SETTINGS = ("version", "samples", "warm_up", "measurement", "mode", "quantity", "seed")
 
 
 @dataclass(frozen=True)
 class CellRows:
     """A cell as an archive has it: its row, its distribution (None where its samples are not known one by
-    one), and rows of other tables."""
+    one), and rows of other tables, without the causes until they are asked for; ``source``: what they are
+    of."""
 
     cell: dict[str, Any]
     binned: Binned | None
     others: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    source: StoredCell | None = None
+
+    def explain(self) -> RtmeterError | None:
+        """Adds why its releases were late, which may take seconds. Returns what stands in the way, which is
+        no reason to leave out the cell: its causes are then not known."""
+        if self.source is None:
+            return None
+        try:
+            self.others[CAUSES] = _causes(self.source)
+        except (RtmeterError, OSError) as error:
+            self.cell["causes"] = None
+            told = error if isinstance(error, RtmeterError) else unreadable(error, self.source.folder)
+            told.where = told.where or str(self.source.folder)
+            return told
+        self.cell["causes"] = len(self.others[CAUSES])
+        return None
 
 
 def rows_of(cell: StoredCell, labels: Mapping[str, str], now: datetime) -> CellRows:
-    """The rows of a cell on disk. Raises RtmeterError if its samples cannot be read."""
+    """The rows of a cell on disk, without its causes. Raises RtmeterError if its samples cannot be read."""
     record = cell.record
     values = _values(cell)
     found = None if values is None else binned(values)
@@ -60,13 +80,12 @@ def rows_of(cell: StoredCell, labels: Mapping[str, str], now: datetime) -> CellR
     row |= {"cell": _identity(record, values), "labels": list(labels.items()), "rig": _rig(record, labels)}
     others = {
         MAXIMA: [] if values is None else _maxima(values, record),
-        CAUSES: _causes(cell),
         FINDINGS: _findings(record),
     }
-    row |= {"causes": len(others[CAUSES]), "findings": len(others[FINDINGS])}
+    row["findings"] = len(others[FINDINGS])
     if values is not None and found is not None:
         row |= {"n": found.n, "bins": len(found.bins), "blocks": len(others[MAXIMA])}
-    return CellRows(row, found, others)
+    return CellRows(row, found, others, cell)
 
 
 def _values(cell: StoredCell) -> Ints | None:
@@ -122,8 +141,18 @@ def _facts(record: CellRecord, folder: Path) -> dict[str, Any]:
     scheduling = record.config.get("scheduling")
     row["scheduling"] = json_text(scheduling) if scheduling else None
     row["settings"] = json_text(_settings(record))
-    row["quantity"] = judged_quantity(record.meta).name if record.usable else None
-    return row
+    row["quantity"] = _text(record.config.get("quantity")) or judged_quantity(record.meta).name
+    row |= {name: _text(record.effective.get(name) or record.config.get(name)) for name in _DRIVEN}
+    row |= {name: _text(facts.get(name)) for name in ("rmw", "rmw_library")}
+    server = _server(record)
+    return row | {f"server_{name}": _text(server.get(name)) for name in _OF_THE_SERVER}
+
+
+def _server(record: CellRecord) -> Mapping[str, Any]:
+    """The facts of the server's machine, if that is another one."""
+    server: Mapping[str, Any] = record.server_machine or {}
+    same = all(server.get(name) == record.machine.get(name) for name in ("hostname", "boot_id"))
+    return {} if same else server
 
 
 def _payload_bytes(record: CellRecord, folder: Path) -> int | None:
@@ -239,14 +268,10 @@ def _causes(cell: StoredCell) -> list[dict[str, Any]]:
         return []
     from rtmeter.judge.explained import explained
 
-    try:
-        found = explained(cell).found
-    except RtmeterError:  # what stands in the way is no reason to leave out the cell
-        return []
     return [
         dict(zip(("category", "who", "relation"), cause.key, strict=True))
         | {"releases": cause.releases, "lateness_ns": cause.lateness_ns}
-        for cause in found.causes
+        for cause in explained(cell).found.causes
     ]
 
 

@@ -1,4 +1,4 @@
-"""Whether an archive is whole: every file there and readable, each cell once, n, counts and bins agreeing."""
+"""Whether an archive is whole: all files readable, each cell once, its numbers those of its bins."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
+from rtmeter.archive.cells import NOT_TOLD
 from rtmeter.archive.engine import fill, need_archive
+from rtmeter.archive.numbers import disagreeing
 from rtmeter.archive.prune import abandoned
 from rtmeter.archive.schema import CELLS
 from rtmeter.archive.tables import Archive, snapshot
@@ -29,6 +31,14 @@ _BROKEN = {
     "has a distribution of another n than its own": "SELECT cell FROM cells "
     "JOIN (SELECT cell, n, len(counts) AS bins FROM distributions) d USING (cell) "
     "WHERE cells.n <> d.n OR cells.bins <> d.bins",
+    "has a distribution, and says that it has none": "SELECT cell FROM cells "
+    "JOIN distributions USING (cell) WHERE cells.bins IS NULL",
+    "has another minimum or maximum than its distribution": "SELECT cell FROM cells c "
+    "JOIN distributions d USING (cell) WHERE (c.min_ns, c.max_ns, c.max_at_k) "
+    "IS DISTINCT FROM (d.min_ns, d.max_ns, d.max_at_k)",
+    "has misses that are not its late, skipped and lost releases, or more than releases": "SELECT cell "
+    "FROM cells WHERE misses > n OR misses <> late + skipped + lost "
+    f"AND NOT contains(coalesce(refused, ''), '{NOT_TOLD}')",
     "has bins that do not add up to n": "SELECT cell FROM distributions "
     "WHERE coalesce(list_sum([c.count FOR c IN counts]), 0) + lost <> n "
     "OR list_min([c.count FOR c IN counts]) < 1",
@@ -39,7 +49,7 @@ _BROKEN = {
     "FROM maxima GROUP BY cell) USING (cell) WHERE blocks_n <> c.n "
     "OR (blocks_lost = 0 AND most IS DISTINCT FROM c.max_ns)",
     "has another number of causes than it says": "SELECT cell FROM cells c WHERE "
-    "(SELECT count(*) FROM causes x WHERE x.cell = c.cell) <> causes",
+    "(SELECT count(*) FROM causes x WHERE x.cell = c.cell) <> coalesce(causes, 0)",
     "has another number of findings than it says": "SELECT cell FROM cells c WHERE "
     "(SELECT count(*) FROM findings f WHERE f.cell = c.cell) <> findings",
     "is said more than once to have samples": "SELECT cell FROM sampled GROUP BY cell HAVING count(*) > 1",
@@ -52,13 +62,19 @@ _BROKEN = {
     "JOIN cells c USING (cell) WHERE c.measurement <> 'own_loop' AND s.late <> c.misses",
 }
 
+_RIGS = "array_to_string(list_sort(list(DISTINCT rig))[:10], ', ')"
+
 _DOUBTS = {
-    "rigs share one machine id ({}): they were cloned from one image; tell them apart with "
-    "`--label rig=NAME`, and give each an id of its own": "SELECT machine_id AS what "
-    "FROM (SELECT machine_id, count(DISTINCT coalesce(hostname, '')) AS names "
-    "FROM cells WHERE machine_id IS NOT NULL GROUP BY machine_id) WHERE names > 1 "
+    "rigs share one machine id ({}): they were cloned from one image; give each an id of its own; what is "
+    "added from now on `--label rig=NAME` tells apart, too": f"SELECT {_RIGS} FROM cells "
+    "WHERE machine_id IN (SELECT machine_id FROM cells GROUP BY machine_id "
+    "HAVING count(DISTINCT coalesce(hostname, '')) > 1 "
     "UNION SELECT a.machine_id FROM cells a JOIN cells b ON a.machine_id = b.machine_id "
-    "AND a.boot_id < b.boot_id AND a.started < b.ended AND b.started < a.ended",
+    "AND a.boot_id < b.boot_id AND a.started < b.ended AND b.started < a.ended) GROUP BY machine_id",
+    "several machines that measured at once have one rig's name ({}): they are one rig here; give each a "
+    "name of its own": "SELECT DISTINCT a.rig FROM cells a JOIN cells b ON a.rig = b.rig "
+    "AND a.machine_id < b.machine_id AND a.started < b.ended AND b.started < a.ended WHERE a.rig IN ("
+    "SELECT rig FROM cells GROUP BY rig HAVING count(DISTINCT machine_id) > 1) ORDER BY a.rig",
     "cells of rig {} have times that cannot be: its clock was wrong; they stand at the time when they were "
     "added": "SELECT DISTINCT rig AS what FROM cells WHERE clock IS NOT NULL",
 }
@@ -85,7 +101,8 @@ def check(archive: Archive, now: datetime | None = None) -> tuple[int, list[Flaw
         with duckdb.connect() as connection:
             fill(connection, archive)
             (counted,) = connection.execute(f"SELECT count(*) FROM {CELLS}").fetchone() or (0,)
-            found = [*_broken(connection), *_extremes(connection), *_doubts(connection)]
+            found = [*_broken(connection), *_numbers(connection), *_extremes(connection)]
+            found += _doubts(connection)
             return int(counted), [*found, *_abandoned(archive, now)]
     except duckdb.Error as error:
         said = " ".join(str(error).split())[:300]
@@ -131,10 +148,23 @@ def _files(archive: Archive, name: str, table: DeltaTable) -> Iterator[Flaw]:
 def _broken(connection: duckdb.DuckDBPyConnection) -> Iterator[Flaw]:
     for what, query in _BROKEN.items():
         found = connection.execute(f"SELECT DISTINCT cell FROM ({query}) ORDER BY cell").fetchall()
-        for (cell,) in found[:_MOST]:
-            yield Flaw("damage", f"cell {cell} {what}")
-        if len(found) > _MOST:
-            yield Flaw("damage", f"{len(found) - _MOST:,} further cells: {what}")
+        yield from _named(what, [cell for (cell,) in found])
+
+
+def _numbers(connection: duckdb.DuckDBPyConnection) -> Iterator[Flaw]:
+    """Quantiles and misses that are not those of the bins."""
+    wrong: dict[str, list[str]] = {}
+    for cell, what in disagreeing(connection):
+        wrong.setdefault(what, []).append(cell)
+    for what, cells in wrong.items():
+        yield from _named(what, sorted(cells))
+
+
+def _named(what: str, cells: list[str]) -> Iterator[Flaw]:
+    for cell in cells[:_MOST]:
+        yield Flaw("damage", f"cell {cell} {what}")
+    if len(cells) > _MOST:
+        yield Flaw("damage", f"{len(cells) - _MOST:,} further cells: {what}")
 
 
 def _extremes(connection: duckdb.DuckDBPyConnection) -> Iterator[Flaw]:

@@ -20,7 +20,8 @@ _TEXTS_OF_CELL = (
     *("clock", "machine_id", "boot_id", "hostname", "campaign", "name", "id", "status", "measurement"),
     *("mode", "adapter", "server_adapter", "quantity", "kernel", "kernel_version", "firmware", "cpu_model"),
     *("virtual_machine", "middleware", "middleware_version", "rtmeter", "scheduling", "settings"),
-    *("criticality", "outcome", "reason", "refused"),
+    *("criticality", "outcome", "reason", "refused", "drive", "components", "rmw", "rmw_library"),
+    *("server_kernel", "server_kernel_version", "server_firmware"),
 )
 _COUNTS_OF_CELL = (
     *("repeat", "period_ns", "timeout_ns", "payload_bytes", "deadline_ns", "n", "misses", "late", "skipped"),

@@ -29,6 +29,7 @@ ArchivePlace = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 DEFAULT = "archive"
 _LONGEST_DAYS = 36_500
+_FEW = 5
 EngineOption = Annotated[
     str,
     typer.Option(
@@ -91,13 +92,18 @@ def add_(
         wrong = [error.to_json() for error in failed]
         running = list(map(str, done.running))
         about = {"archive": to, "new": done.new, "known": done.known, **taken}
-        print_json(about | {"running": running, "failed": wrong})
+        unexplained = [error.to_json() for error in done.unexplained]
+        print_json(about | {"running": running, "failed": wrong, "unexplained": unexplained})
     else:
         there = f", {done.known:,} were there" if done.known else ""
         samples = f"; samples of {done.sampled:,} taken along" if with_samples else ""
         print(f"{to}: {done.new:,} cells added{there}{samples}")
         for folder in done.running:
             print(harmless(f"left out: {folder}, whose program goes on: add it when that has ended"))
+        for error in done.unexplained[:_FEW]:
+            print(harmless(f"added without causes: {error}"))
+        if len(done.unexplained) > _FEW:
+            print(f"added without causes: {len(done.unexplained) - _FEW:,} more")
     print_errors(failed, "cells or runs that could not be read")
     return exit_codes.ERROR if failed else exit_codes.PASS
 
@@ -181,7 +187,7 @@ def check_(archive: ArchivePlace = DEFAULT, as_json: Json = False) -> int:
     refuse(flaws, place)
     of, samples = sampled(place)
     print(
-        f"{archive}: whole: {cells:,} cells, each once; n, counts, bins and blocks of each agree"
+        f"{archive}: whole: {cells:,} cells, each once; n, bins, quantiles, misses and blocks of each agree"
         + (f"; {samples:,} samples of {of:,} of them" if of else "")
     )
     return exit_codes.PASS
