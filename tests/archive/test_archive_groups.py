@@ -62,7 +62,7 @@ def plain(groups: list[ArchiveGroup]) -> list[tuple[object, ...]]:
     found: list[tuple[object, ...]] = []
     for g in groups:
         counts = g.distribution.bins.tolist(), g.distribution.counts.tolist(), g.distribution.lost
-        found.append((g.key, g.cells, g.rigs, g.without, counts, g.maximum, repr(g.verdict)))
+        found.append((g.key, g.of, g.cells, g.rigs, g.invalid, g.without, counts, g.maximum, repr(g.verdict)))
     return found
 
 

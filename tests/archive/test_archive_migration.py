@@ -15,7 +15,7 @@ from rtmeter.archive.add import add_rows
 from rtmeter.archive.schema import CELLS, FORMAT, SCHEMAS, VERSION
 from rtmeter.archive.tables import archive_at
 
-LATER = ("design_effect", "upper", "refused")
+LATER = ("design_effect", "upper", "refused", "drive", "components", "rmw", "server_kernel")
 """Columns of ``cells`` that version 0, made up here, did not have."""
 
 
@@ -40,6 +40,8 @@ def test_an_older_archive_is_read_as_it_is_and_migrated_by_who_adds(
     assert json.loads(capsys.readouterr().out)["rows"] == [{"n": 3, "u": 0}]
     assert cli.invoke(["archive", "check", place]) == 0
     assert cli.invoke(["archive", "merge", place]) in (0, 2, 3)
+    assert cli.invoke(["archive", "merge", place, "--by", "rmw"]) in (0, 2, 3)
+    assert cli.invoke(["archive", "trend", place]) == 0
     assert archive_at(place).table(CELLS).version() == before and _versions(place) == {0}
     capsys.readouterr()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -17,7 +18,7 @@ from rtmeter.archive.add import add_rows
 from rtmeter.archive.engine import answering
 from rtmeter.archive.groups import GroupsAsked
 from rtmeter.archive.tables import Archive, archive_at
-from rtmeter.archive.trend import beside_it, trend
+from rtmeter.archive.trend import FleetCause, SeriesChange, beside_it, trend
 
 DAYS, RIGS = 40, 12
 UPDATED, STEP = (0, 1, 2, 3), 30
@@ -178,6 +179,37 @@ def test_two_rises_are_told_each_with_its_own_condition(
         assert [fact["condition"] for one in found for fact in one["with"]] == named
 
 
+HOW = [
+    (100_000, 112_000, "rose by 12 %", 1.12),
+    (-8_000, -3_000, "rose by 5.0 us", None),
+    (-3_000, 4_000, "rose by 7.0 us", None),
+    (4_000, -3_000, "fell by 7.0 us", None),
+    (0, 2_000, "rose by 2.0 us", None),
+    (5_000, math.inf, "rose beyond what was measured", None),
+    (math.inf, 5_000, "is no longer lost", None),
+]
+
+
+@pytest.mark.parametrize(("before", "after", "said", "ratio"), HOW)
+def test_a_share_is_told_of_what_has_one(before: float, after: float, said: str, ratio: float | None) -> None:
+    """Of timers that fire early, and of what was lost, none is."""
+    series = ("rig", "nightly", "loop", "posix", "latency")
+    cause = FleetCause((), after > before, (SeriesChange(series, FIRST, before, after, after, ()),))
+    assert cause.in_words("p50") == f"p50 of 1 rig {said} with nothing that is recorded"
+    assert cause.ratio == ratio
+    with_share = SeriesChange(series, FIRST, 1_000, 2_000 if after > before else 500, 0, ())
+    assert (FleetCause((), cause.rose, (*cause.changes, with_share)).ratio is None) == (ratio is None)
+
+
+def test_a_change_of_early_timers_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    made = of_one_rig(tmp_path, [-8_000] * 20 + [-3_000] * 20)
+    assert cli.invoke(["archive", "regressions", made.url]) == 2
+    assert "p99.9 of 1 rig rose by 5.0 us with nothing that is recorded" in capsys.readouterr().out
+    assert cli.invoke(["archive", "regressions", made.url, "--json"]) == 2
+    (found,) = json.loads(capsys.readouterr().out)["regressions"]
+    assert found["ratio"] is None and found["rose"]
+
+
 def test_losses_that_ended_are_no_regression(tmp_path: Path) -> None:
     def facts(day: int) -> dict[str, Any]:
         return {"p99_9_ns": None} if 20 <= day < 50 else {}
@@ -201,6 +233,16 @@ def test_settings_and_labels_are_among_what_changed(tmp_path: Path) -> None:
     with answering(of_one_rig(tmp_path, [100_000] * 20 + [200_000] * 20, facts)) as backend:
         (change,) = trend(backend, GroupsAsked()).changes
     assert change.facts == (("label site", "n", "s"), ("setting cpus", "[1]", "[2]"))
+
+
+@pytest.mark.parametrize("name", ["rmw", "rmw_library", "server_adapter", "server_kernel", "server_firmware"])
+def test_the_rmw_and_the_other_end_are_among_what_changed(name: str, tmp_path: Path) -> None:
+    def facts(day: int) -> dict[str, Any]:
+        return {name: NEW if day >= 20 else OLD}
+
+    with answering(of_one_rig(tmp_path, [100_000] * 20 + [200_000] * 20, facts)) as backend:
+        (change,) = trend(backend, GroupsAsked()).changes
+    assert change.facts == ((name, OLD, NEW),)
 
 
 def test_cells_of_a_clock_that_is_not_believed_keep_their_order_and_their_conditions(tmp_path: Path) -> None:

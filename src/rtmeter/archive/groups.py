@@ -27,8 +27,14 @@ LABEL = "label:"
 PERCENTS = ("50", "99", "99.9", "99.999")
 """The quantiles of a group that are shown."""
 
+OF = ("measurement", "quantity", "drive", "components")
+"""What a group is of, besides its key: no distribution and no verdict is of several quantities, nor of one
+that is reached in several ways."""
+
 _REQUIREMENT = ("deadline_ns", "miss_ratio", "confidence", "criticality", "horizon")
 _JUDGED = ("rig", "n", "misses", "design_effect", "refused", "outcome")
+_COUNTED = ("cells", "rigs", "invalid", "without")
+_OF_EACH = ("cell", "batch", "valid", "bins", "lost", "max_ns", "max_at_k", *_JUDGED, *_REQUIREMENT)
 
 
 @dataclass(frozen=True)
@@ -43,17 +49,26 @@ class GroupsAsked:
 
 @dataclass(frozen=True)
 class ArchiveGroup:
-    """``without``: cells that have no distribution; ``maximum``: value, rig, release and cell of the latest
-    one, None if none is known; its value and release are None where one of the cell's was lost, which is
-    later than all; ``verdict``: None where no cell has a requirement; inconclusive where they differ."""
+    """``of``: its values of OF; ``invalid``: cells that failed or are invalid, of which nothing else is told;
+    ``without``: others that have no distribution; ``maximum``: value, rig, release (None: not told) and cell
+    of the latest one, None if none is known; its value and release are None where one of the cell's was lost,
+    which is later than all; ``verdict``: None where no cell has a requirement; inconclusive where they
+    differ."""
 
     key: tuple[str | None, ...]
+    of: tuple[str | None, ...]
     cells: int
     rigs: int
+    invalid: int
     without: int
     distribution: Binned
     maximum: tuple[int | None, str, int | None, str] | None
     verdict: FleetVerdict | None
+
+    @property
+    def what(self) -> str:
+        """What it is of, in a few words."""
+        return " ".join(value for value in self.of if value) or "-"
 
 
 def between(edges: tuple[int, int] | str | None) -> str:
@@ -65,36 +80,52 @@ def between(edges: tuple[int, int] | str | None) -> str:
 
 def merged(backend: BaseBackend, asked: GroupsAsked) -> list[ArchiveGroup]:
     """The groups, in the order of their keys; the same from every engine, to the last count."""
-    names = _names(asked)
-    needed = dict.fromkeys((*names, "cell", "batch", "bins", "max_ns", "max_at_k", *_JUDGED, *_REQUIREMENT))
-    cells = found_once(backend, chosen(backend, asked).select(*needed))
+    names = [*_names(asked), *OF]
+    every = found_once(backend, chosen(backend, asked).select(*dict.fromkeys((*names, *_OF_EACH))))
+    groups = found_once(backend, _numbered(every, names))
+    cells = every.join(groups, [every[name].identical_to(groups[f"{name}_"]) for name in names])
+    cells = cells.select("group", *_OF_EACH)
+    valid = cells.filter(cells.valid)
     parts = _within(backend.table(as_written(DISTRIBUTIONS)), asked)  # no bins of other times are read
-    parts = parts.join(cells.select("cell", "batch", *names), ["cell", "batch"])
-    counted = cells.group_by(names).aggregate(
-        cells=cells.count(), rigs=cells.rig.nunique(), without=cells.bins.isnull().sum()
-    )
-    single = parts.select(*names, counts=parts.counts.unnest())
-    bins = single.select(*names, bin=single.counts["bin"], times=single.counts["count"])
-    sums = bins.group_by([*names, "bin"]).aggregate(times=bins.times.sum().cast("int64"))
-    lost = parts.group_by(names).aggregate(lost=parts.lost.sum().cast("int64"))
-    distributions = _distributions(_table(sums), _table(lost), names)
-    latest = {_key(row, names): row for row in _table(_latest(cells, names)).to_pylist()}
-    verdicts = _verdicts(cells, names)
+    parts = parts.join(valid.select("cell", "batch", "group"), ["cell", "batch"])
+    single = parts.select("group", counts=parts.counts.unnest())
+    bins = single.select("group", bin=single.counts["bin"], times=single.counts["count"])
+    sums = bins.group_by(["group", "bin"]).aggregate(times=bins.times.sum().cast("int64"))
+    lost = parts.group_by("group").aggregate(lost=parts.lost.sum().cast("int64"))
+    distributions = _distributions(rows(sums), rows(lost))
+    latest = {row["group"]: row for row in rows(_latest(valid)).to_pylist()}
+    counted = rows(groups).to_pylist()
+    verdicts = _verdicts(cells, {row["group"]: int(row["cells"]) for row in counted})
     empty = Binned(np.empty(0, np.int64), np.empty(0, np.int64), 0)
     found = []
-    for row in _table(counted).to_pylist():
-        key = _key(row, names)
-        top = latest.get(key)
-        maximum = _maximum(top) if top else None
-        counts = (int(row["cells"]), int(row["rigs"]), int(row["without"] or 0))
-        found.append(ArchiveGroup(key, *counts, distributions.get(key, empty), maximum, verdicts.get(key)))
-    return sorted(found, key=lambda group: tuple(value or "" for value in group.key))
+    for row in counted:
+        number, key = row["group"], tuple(_key_text(row[f"{name}_"]) for name in names)
+        top = latest.get(number)
+        of = key[-len(OF) :]
+        size, rigs, invalid, without = (int(row[name] or 0) for name in _COUNTED)
+        counts = size, rigs, invalid, without
+        distribution, maximum = distributions.get(number, empty), _maximum(top) if top else None
+        found.append(ArchiveGroup(key[: -len(OF)], of, *counts, distribution, maximum, verdicts.get(number)))
+    return sorted(found, key=lambda group: tuple(value or "" for value in (*group.key, *group.of)))
+
+
+def _numbered(cells: ibis.Table, names: Sequence[str]) -> ibis.Table:
+    """The groups: their number, which is shorter than their keys, and how many cells they have."""
+    import ibis
+
+    keys = {f"{name}_": cells[name] for name in names}
+    counted = cells.group_by(**keys).aggregate(
+        cells=cells.count(),
+        rigs=cells.rig.nunique(),
+        invalid=(~cells.valid).sum(),
+        without=(cells.valid & cells.bins.isnull()).sum(),
+    )
+    return counted.mutate(group=ibis.row_number().over(ibis.window(order_by=list(keys))))
 
 
 def chosen(backend: BaseBackend, asked: GroupsAsked) -> ibis.Table:
-    """The valid cells that are asked for, with the columns g0, g1, … of their group."""
+    """The cells that are asked for, invalid ones too, with the columns g0, g1, … of their group."""
     cells = backend.table(CELLS)
-    cells = cells.filter(cells.valid)
     for name, value in dict(asked.where).items():
         cells = cells.filter(_is(cells, name, value))
     cells = _within(cells, asked)
@@ -154,40 +185,35 @@ def _column(cells: ibis.Table, name: str, field: str) -> Any:
     return cells[name]
 
 
-def _latest(cells: ibis.Table, names: Sequence[str]) -> ibis.Table:
-    """The latest release of each group's distribution, LATER if one was lost; of several equal ones that of
-    the first cell."""
+def _latest(cells: ibis.Table) -> ibis.Table:
+    """The latest release of each group, LATER if one was lost; of several equal ones that of the first
+    cell. It is known of a histogram, too, where its tool told it."""
     import ibis
 
-    known = cells.filter(cells.bins.notnull() & (cells.n > 0))
+    known = cells.filter(cells.n > 0)
+    known = known.filter(known.max_ns.notnull() | known.bins.notnull() | (known.lost > 0))
     known = known.mutate(latest=known.max_ns.fill_null(LATER), k=known.max_at_k.fill_null(-1))
-    order = ibis.window(group_by=names, order_by=[known.latest.desc(), known.cell])
+    order = ibis.window(group_by="group", order_by=[known.latest.desc(), known.cell])
     ranked = known.mutate(place=ibis.row_number().over(order))
-    return ranked.filter(ranked.place == 0).select(*names, "latest", "rig", "k", "cell")
+    return ranked.filter(ranked.place == 0).select("group", "latest", "rig", "k", "cell")
 
 
 def _maximum(row: Mapping[str, Any]) -> tuple[int | None, str, int | None, str]:
     value, k = int(row["latest"]), int(row["k"])
-    return (None, row["rig"], None, row["cell"]) if value == LATER else (value, row["rig"], k, row["cell"])
+    if value == LATER:
+        return None, row["rig"], None, row["cell"]
+    return value, row["rig"], None if k < 0 else k, row["cell"]
 
 
-def _table(expression: ibis.Table) -> Any:
-    return rows(expression)
-
-
-def _key(row: Mapping[str, Any], names: Sequence[str]) -> tuple[str | None, ...]:
-    return tuple(_key_text(row[name]) for name in names)
-
-
-def _distributions(sums: Any, lost: Any, names: Sequence[str]) -> dict[tuple[str | None, ...], Binned]:
-    gone = {_key(row, names): int(row["lost"]) for row in lost.to_pylist()}
-    counts: dict[tuple[str | None, ...], list[tuple[int, int]]] = {key: [] for key in gone}
+def _distributions(sums: Any, lost: Any) -> dict[int, Binned]:
+    gone = {row["group"]: int(row["lost"]) for row in lost.to_pylist()}
+    counts: dict[int, list[tuple[int, int]]] = {number: [] for number in gone}
     for row in sums.to_pylist():
-        counts[_key(row, names)].append((row["bin"], row["times"]))
+        counts[row["group"]].append((row["bin"], row["times"]))
     found = {}
-    for key, pairs in counts.items():
+    for number, pairs in counts.items():
         ordered = np.array(sorted(pairs), dtype=np.int64).reshape(-1, 2)
-        found[key] = Binned(ordered[:, 0].copy(), ordered[:, 1].copy(), gone[key])
+        found[number] = Binned(ordered[:, 0].copy(), ordered[:, 1].copy(), gone[number])
     return found
 
 
@@ -199,25 +225,28 @@ class _Run(NamedTuple):
     misses: int
     design_effect: float
     refused: str | None
-    outcome: str
+    outcome: str | None
     requirement: tuple[Any, ...]
 
 
-def _verdicts(cells: ibis.Table, names: Sequence[str]) -> dict[tuple[str | None, ...], FleetVerdict]:
-    judged = cells.filter(cells.outcome.notnull()).select(*names, *_JUDGED, *_REQUIREMENT)
-    columns = [column.to_pylist() for column in _table(judged).columns]  # rows of a million cells take long
-    keys, first = zip(*columns[: len(names)], strict=True), len(names) + len(_JUDGED)
-    asked = zip(*(map(_none, column) for column in columns[first:]), strict=True)
-    groups: dict[tuple[str | None, ...], list[_Run]] = {}
-    for key, *run in zip(keys, *columns[len(names) : first], asked, strict=True):
-        groups.setdefault(tuple(map(_key_text, key)), []).append(_Run._make(run))
-    return {key: verdict for key, runs in groups.items() if (verdict := _verdict(runs)) is not None}
+def _verdicts(cells: ibis.Table, sizes: Mapping[int, int]) -> dict[int, FleetVerdict]:
+    """By group; ``sizes``: how many cells each has."""
+    import ibis
+
+    asked = cells.filter(cells.deadline_ns.notnull() & cells.confidence.notnull())
+    asked = asked.mutate(outcome=ibis.ifelse(asked.valid, asked.outcome, "error"))
+    table = rows(asked.select("group", *_JUDGED, *_REQUIREMENT))
+    numbers, *columns = (column.to_pylist() for column in table.columns)  # rows of a million cells take long
+    requirements = zip(*(map(_none, column) for column in columns[len(_JUDGED) :]), strict=True)
+    groups: dict[int, list[_Run]] = {}
+    for number, *run in zip(numbers, *columns[: len(_JUDGED)], requirements, strict=True):
+        groups.setdefault(number, []).append(_Run._make(run))
+    return {number: _verdict(runs, sizes[number] - len(runs)) for number, runs in groups.items()}
 
 
-def _verdict(runs: list[_Run]) -> FleetVerdict | None:
+def _verdict(runs: list[_Run], unasked: int) -> FleetVerdict:
+    """By the requirement of these runs; of ``unasked`` cells of the group nothing was required."""
     asked = {run.requirement for run in runs}
-    if all(deadline is None or confidence is None for deadline, _, confidence, *_ in asked):
-        return None
     if len(asked) != 1:
         counts = list(_counts(runs))
         n, misses = sum(count[1] for count in counts), sum(count[2] for count in counts)
@@ -227,13 +256,13 @@ def _verdict(runs: list[_Run]) -> FleetVerdict | None:
     rigs: dict[str, list[RunMisses]] = {}
     for run in sorted(_counts(runs)):
         rigs.setdefault(run[0], []).append(RunMisses(*run[1:]))
-    unjudged = sum(run.outcome == "error" or not run.n for run in runs)
-    return judge_fleet(rigs, requirement, sum(bool(run.refused) for run in runs), unjudged)
+    unjudged = sum(run.outcome in (None, "error") or not run.n for run in runs)
+    return judge_fleet(rigs, requirement, sum(bool(run.refused) for run in runs), unjudged, unasked)
 
 
 def _counts(runs: list[_Run]) -> Iterator[tuple[str, int, int, float]]:
     for run in runs:
-        if run.n and run.outcome != "error":
+        if run.n and run.outcome not in (None, "error"):
             yield run.rig, int(run.n), int(run.misses), float(run.design_effect)
 
 

@@ -32,7 +32,10 @@ NEAR = 3
 _ORDER = ("measured", "started", "cell")
 """Cells that stand at the time when they were added are in the order that their rig's clock told."""
 
-_FACTS = ("kernel", "kernel_version", "firmware", "cpu_model", "middleware", "middleware_version", "rtmeter")
+_FACTS = (
+    *("kernel", "kernel_version", "firmware", "cpu_model", "middleware", "middleware_version", "rtmeter"),
+    *("rmw", "rmw_library", "server_adapter", "server_kernel", "server_kernel_version", "server_firmware"),
+)
 _NOTHING = "nothing that is recorded"
 
 Fact = tuple[str, str, str]
@@ -53,11 +56,15 @@ class SeriesChange:
     facts: tuple[Fact, ...]
 
     @property
-    def ratio(self) -> float:
-        """After over before."""
-        if not math.isfinite(self.after_ns):
-            return math.inf if math.isfinite(self.before_ns) else 1.0
-        return self.after_ns / self.before_ns if self.before_ns > 0 and math.isfinite(self.before_ns) else 0.0
+    def ratio(self) -> float | None:
+        """After over before; None unless both are later than nothing, and no release was lost."""
+        both = self.before_ns, self.after_ns
+        return self.after_ns / self.before_ns if min(both) > 0 and math.isfinite(max(both)) else None
+
+    @property
+    def by_ns(self) -> float:
+        """After less before, infinite where only one of them is lost."""
+        return 0.0 if self.before_ns == self.after_ns else self.after_ns - self.before_ns
 
     @property
     def rose(self) -> bool:
@@ -83,16 +90,25 @@ class FleetCause:
         return len({change.series[0] for change in self.changes})
 
     @property
-    def ratio(self) -> float:
-        """The middle one of the changes."""
-        return median(change.ratio for change in self.changes)
+    def ratio(self) -> float | None:
+        """The middle one of the changes; None where one has none."""
+        ratios = [ratio for change in self.changes if (ratio := change.ratio) is not None]
+        return median(ratios) if len(ratios) == len(self.changes) else None
 
     def in_words(self, quantile: str) -> str:
         """As a sentence."""
-        by = "beyond what was measured" if math.isinf(self.ratio) else f"by {100 * abs(self.ratio - 1):.0f} %"
-        way = "rose" if self.rose else "fell"
         rigs = f"{self.rigs:,} rig{'' if self.rigs == 1 else 's'}"
-        return f"{quantile} of {rigs} {way} {by} with {in_words(self.facts)}"
+        return f"{quantile} of {rigs} {self._how()} with {in_words(self.facts)}"
+
+    def _how(self) -> str:
+        """How the middle one of the changes changed."""
+        way, ratio = "rose" if self.rose else "fell", self.ratio
+        if ratio is not None:
+            return f"{way} by {100 * abs(ratio - 1):.0f} %"
+        by_ns = median(change.by_ns for change in self.changes)
+        if math.isinf(by_ns):
+            return "rose beyond what was measured" if self.rose else "is no longer lost"
+        return f"{way} by {abs(by_ns) / 1000:,.1f} us"
 
 
 def in_words(facts: Sequence[Fact]) -> str:
@@ -102,11 +118,13 @@ def in_words(facts: Sequence[Fact]) -> str:
 
 @dataclass(frozen=True)
 class FleetTrend:
-    """``series``: how many were looked at; ``short``: how many had too few cells for that."""
+    """``series``: how many were looked at; ``short``: how many had too few cells for that; ``invalid``: how
+    many cells are in none, as they failed or are invalid."""
 
     series: int
     short: int
     changes: tuple[SeriesChange, ...]
+    invalid: int = 0
 
     @property
     def changed(self) -> int:
@@ -144,13 +162,18 @@ def trend(
         known = [facts[cell] for cell in cells]
         for at, before, after in zip(starts, levels[:-1], levels[1:], strict=True):
             changes.append(SeriesChange(key, times[at], before, after, levels[-1], beside_it(known, at)))
+    changes.sort(key=lambda one: (one.when, str(one.series)))
     short = sum(len(one) < FEWEST for one in values)
-    return FleetTrend(
-        len(keys) - short, short, tuple(sorted(changes, key=lambda one: (one.when, str(one.series))))
-    )
+    return FleetTrend(len(keys) - short, short, tuple(changes), _invalid(backend, asked))
 
 
 SeriesKey = tuple[str | None, ...]
+
+
+def _invalid(backend: BaseBackend, asked: GroupsAsked) -> int:
+    cells = chosen(backend, asked)
+    (row,) = rows(cells.aggregate(invalid=(~cells.valid).sum())).to_pylist()
+    return int(row["invalid"] or 0)
 
 
 def _series(
@@ -160,7 +183,7 @@ def _series(
     import ibis
 
     cells = chosen(backend, asked)
-    cells = cells.filter(cells.n > 0)
+    cells = cells.filter(cells.valid & (cells.n > 0))
     cells = cells.select(*SERIES, *_ORDER, value=cells[column].cast("float64"))
     order = ibis.window(group_by=SERIES, order_by=[cells[name].desc() for name in _ORDER])
     ranked = cells.mutate(place=ibis.row_number().over(order))
@@ -185,7 +208,7 @@ def _facts(backend: BaseBackend, asked: GroupsAsked, keys: set[SeriesKey]) -> di
     if not keys:
         return {}
     cells = chosen(backend, asked)
-    cells = cells.filter((cells.n > 0) & cells.rig.isin(sorted({str(key[0]) for key in keys})))
+    cells = cells.filter(cells.valid & (cells.n > 0) & cells.rig.isin(sorted({str(key[0]) for key in keys})))
     table = rows(cells.select(*SERIES, "cell", *_FACTS, "settings", "labels"))
     found: dict[str, dict[str, str]] = {}
     for row in table.to_pylist():

@@ -22,13 +22,15 @@ def groups_json(groups: Sequence[ArchiveGroup], by: Sequence[str]) -> list[dict[
     """Times in ns; a quantile as its bin's first value and the first one above it, or ``lost``."""
     from dataclasses import asdict
 
-    from rtmeter.archive.groups import PERCENTS
+    from rtmeter.archive.groups import OF, PERCENTS
 
     return [
         {
             "key": dict(zip(by, group.key, strict=False)),
+            "of": dict(zip(OF, group.of, strict=True)),
             "cells": group.cells,
             "rigs": group.rigs,
+            "invalid": group.invalid,
             "without_distribution": group.without,
             "n": group.distribution.n,
             "lost": group.distribution.lost,
@@ -54,13 +56,14 @@ def print_groups(groups: Sequence[ArchiveGroup], by: Sequence[str]) -> None:
     from rtmeter.cli.columns import print_table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in (*by, "cells", "rigs", "releases", *(f"p{percent}, us" for percent in PERCENTS)):
+    for name in (*by, "quantity", "cells", "rigs", "releases", *(f"p{percent}, us" for percent in PERCENTS)):
         table.add_column(harmless(name), overflow="fold")
     for name in ("maximum, us", "of", "verdict"):
         table.add_column(name, overflow="fold")
     for group in groups:
         key = [harmless(value or "-") for value in group.key[: len(by)]]
-        counts = [f"{group.cells:,}", f"{group.rigs:,}", f"{group.distribution.n:,}"]
+        cells = f"{group.cells:,}" + (f", {group.invalid:,} invalid" if group.invalid else "")
+        counts = [harmless(group.what), cells, f"{group.rigs:,}", f"{group.distribution.n:,}"]
         quantiles = [between(group.distribution.quantile(percent)) for percent in PERCENTS]
         top = group.maximum
         maximum = ["-", "-"]
@@ -71,11 +74,16 @@ def print_groups(groups: Sequence[ArchiveGroup], by: Sequence[str]) -> None:
         said = harmless(f"{group.verdict.outcome}: {group.verdict.reason}") if group.verdict else "-"
         table.add_row(*key, *counts, *quantiles, *maximum, said)
     print_table(console(), table, markup=False)
-    left = sum(group.without for group in groups)
-    if left:
-        print(
-            f"{left:,} cells have no distribution (imported histograms, failed cells): not in these quantiles"
-        )
+    if invalid := sum(group.invalid for group in groups):
+        print(f"{invalid_in_words(invalid)}: in no number but that of cells and of rigs")
+    if left := sum(group.without for group in groups):
+        have = "cell has" if left == 1 else "cells have"
+        print(f"{left:,} {have} no distribution (imported histograms): not in these quantiles and releases")
+
+
+def invalid_in_words(cells: int) -> str:
+    """How many cells have nothing that may be told."""
+    return f"{cells:,} cell{'' if cells == 1 else 's'} failed or {'is' if cells == 1 else 'are'} invalid"
 
 
 def _us(value_ns: float) -> str:
@@ -118,9 +126,11 @@ def causes_json(causes: Sequence[FleetCause]) -> list[dict[str, Any]]:
 def print_causes(found: FleetTrend, quantile: str) -> None:
     """A line for what changed with what, the rigs that changed most below it."""
     print(f"{found.series:,} series looked at, {found.short:,} too short; {found.changed:,} changed")
+    if found.invalid:
+        print(f"{invalid_in_words(found.invalid)}: in no series")
     for cause in found.causes():
         print(harmless(cause.in_words(quantile)))
-        for change in sorted(cause.changes, key=lambda one: -abs(one.ratio - 1))[:_MOST]:
+        for change in sorted(cause.changes, key=lambda one: -abs(one.by_ns))[:_MOST]:
             values = f"{_us(change.before_ns)} to {_us(change.after_ns)}"
             rig, _, name, *_ = change.series
             print(harmless(f"  {rig}, {name}: {values} from {change.when:%Y-%m-%d} on"))

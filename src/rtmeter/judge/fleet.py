@@ -26,10 +26,14 @@ class FleetVerdict:
 
 
 def judge_fleet(
-    rigs: Mapping[str, Sequence[RunMisses]], asked: Requirement, refused: int = 0, unjudged: int = 0
+    rigs: Mapping[str, Sequence[RunMisses]],
+    asked: Requirement,
+    refused: int = 0,
+    unjudged: int = 0,
+    unasked: int = 0,
 ) -> FleetVerdict:
     """By the runs of each rig; ``refused``: how many of them no bound holds of, ``unjudged``: cells that
-    could not be judged at all."""
+    could not be judged at all, ``unasked``: cells that have no requirement."""
     each = [one for runs in rigs.values() if (one := as_one(runs, asked.confidence)).n]
     of = len(each)
     if of == 1:  # its runs are repeats: room is made for what few of them do not show
@@ -53,9 +57,11 @@ def judge_fleet(
         return FleetVerdict(
             "inconclusive", f"{seen}: hard deadlines are judged run by run", n, misses, None, None
         )
-    if refused or unjudged:
+    if refused or unjudged or unasked:
         left = [f"of {refused:,} run{'s' * (refused != 1)} no bound holds"] * bool(refused)
         left += [f"{unjudged:,} cell{'s' * (unjudged != 1)} could not be judged"] * bool(unjudged)
+        have = "has" if unasked == 1 else "have"
+        left += [f"{unasked:,} cell{'s' * (unasked != 1)} {have} no requirement"] * bool(unasked)
         return FleetVerdict("inconclusive", f"{seen}: {', '.join(left)}", n, misses, None, None)
     if allowed is None:
         return FleetVerdict("pass", seen, n, misses, found.lower, found.upper)

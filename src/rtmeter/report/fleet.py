@@ -13,7 +13,10 @@ from rtmeter.errors import RtmeterError
 from rtmeter.host.files import replace_file
 from rtmeter.report.page import environment
 
-_BY = {"kernel": ("kernel",), "middleware": ("adapter", "middleware", "middleware_version")}
+_BY = {
+    "kernel": ("kernel",),
+    "middleware": ("adapter", "middleware", "middleware_version", "rmw", "rmw_library"),
+}
 
 
 def write(archive: Archive, out: Path) -> Path:
@@ -38,6 +41,7 @@ def write(archive: Archive, out: Path) -> Path:
         place=archive.url,
         rigs=rigs,
         series=found.series,
+        invalid=found.invalid,
         changes=changes,
         distributions=distributions,
         percents=PERCENTS,

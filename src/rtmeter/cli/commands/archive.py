@@ -231,8 +231,8 @@ def merge(
     asked = GroupsAsked(by or [], parse_conditions(where or []), day_of(since))
     with answering(archive_at(archive).open(), cast("Engine", engine)) as backend:
         found = merged(backend, asked)
-    if not found:
-        raise _nothing(archive)
+    if all(group.cells == group.invalid for group in found):
+        raise _nothing(archive, sum(group.invalid for group in found))
     if as_json:
         print_json({"archive": archive, "groups": groups_json(found, asked.by)})
     else:
@@ -242,14 +242,14 @@ def merge(
     )
 
 
-def _nothing(archive: str) -> Exception:
+def _nothing(archive: str, invalid: int) -> Exception:
     """A name that is written wrongly must not look like a fleet that passes."""
+    from rtmeter.cli.archive_tables import invalid_in_words
     from rtmeter.errors import RtmeterError
 
+    message = "holds no valid cell that is asked for" + (f": {invalid_in_words(invalid)}" if invalid else "")
     remedy = "`rtmeter archive ls` lists its rigs, `rtmeter archive sql` what its cells are like"
-    return RtmeterError(
-        "holds no valid cell that is asked for", field="archive", value=archive, remedy=remedy
-    )
+    return RtmeterError(message, field="archive", value=archive, remedy=remedy)
 
 
 _COLUMNS = {"p50": "p50_ns", "p90": "p90_ns", "p99": "p99_ns", "p99.9": "p99_9_ns", "p99.99": "p99_99_ns"}
@@ -315,14 +315,14 @@ def _trend(
     with answering(archive_at(archive).open(), cast("Engine", engine)) as backend:
         found = trend(backend, GroupsAsked((), parse_conditions(where or [])), column)
     if not found.series + found.short:
-        raise _nothing(archive)
+        raise _nothing(archive, found.invalid)
     if what == "regressions":
         rises = [one for one in found.changes if one.rose and one.lasts]
         kept = [one for one in rises if first is None or one.when >= first]
         found = replace(found, changes=tuple(kept))
     if as_json:
-        about = {"series": found.series, "too_short": found.short, "quantile": quantile}
-        print_json({"archive": archive, **about, what: causes_json(found.causes())})
+        about = {"series": found.series, "too_short": found.short, "invalid": found.invalid}
+        print_json({"archive": archive, **about, "quantile": quantile, what: causes_json(found.causes())})
     else:
         print_causes(found, quantile)
     return bool(found.changes)
