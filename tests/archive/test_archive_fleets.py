@@ -93,6 +93,13 @@ def test_a_group_that_misses_fails_also_beside_cells_that_failed(
     assert (group["verdict"]["outcome"], group["verdict"]["n"]) == ("fail", 1000)
 
 
+def test_nothing_that_an_invalid_cell_says_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    bad = rows(2, [10**9] * 1000, valid=False, **PASSING)
+    (group,) = merged_json(archive_of(tmp_path, rows(1, [100] * 1000, max_at_k=0, **PASSING), bad), capsys, 3)
+    assert (group["n"], group["maximum"]["max_ns"], group["invalid"]) == (1000, 100, 1)
+    assert (group["verdict"]["n"], group["verdict"]["outcome"]) == (1000, "inconclusive")
+
+
 OTHERS = [TRIP, TIMER | {"drive": "spin"}, WAKEUP | {"components": "two_threads"}]
 
 

@@ -78,6 +78,17 @@ def between(edges: tuple[int, int] | str | None) -> str:
     return f"{edges[0] / 1000:,.1f}–{edges[1] / 1000:,.1f}"
 
 
+def invalid_in_words(cells: int) -> str:
+    """How many cells have nothing that may be told."""
+    return f"{cells:,} cell{'' if cells == 1 else 's'} failed or {'is' if cells == 1 else 'are'} invalid"
+
+
+def without_in_words(cells: int) -> str:
+    """How many cells are in a group but for its distribution."""
+    have = "cell has" if cells == 1 else "cells have"
+    return f"{cells:,} {have} no distribution (imported histograms): not in these quantiles and releases"
+
+
 def merged(backend: BaseBackend, asked: GroupsAsked) -> list[ArchiveGroup]:
     """The groups, in the order of their keys; the same from every engine, to the last count."""
     names = [*_names(asked), *OF]

@@ -52,7 +52,7 @@ def print_groups(groups: Sequence[ArchiveGroup], by: Sequence[str]) -> None:
     from rich import box
     from rich.table import Table
 
-    from rtmeter.archive.groups import PERCENTS, between
+    from rtmeter.archive.groups import PERCENTS, between, invalid_in_words, without_in_words
     from rtmeter.cli.columns import print_table
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
@@ -77,13 +77,7 @@ def print_groups(groups: Sequence[ArchiveGroup], by: Sequence[str]) -> None:
     if invalid := sum(group.invalid for group in groups):
         print(f"{invalid_in_words(invalid)}: in no number but that of cells and of rigs")
     if left := sum(group.without for group in groups):
-        have = "cell has" if left == 1 else "cells have"
-        print(f"{left:,} {have} no distribution (imported histograms): not in these quantiles and releases")
-
-
-def invalid_in_words(cells: int) -> str:
-    """How many cells have nothing that may be told."""
-    return f"{cells:,} cell{'' if cells == 1 else 's'} failed or {'is' if cells == 1 else 'are'} invalid"
+        print(without_in_words(left))
 
 
 def _us(value_ns: float) -> str:
@@ -125,6 +119,8 @@ def causes_json(causes: Sequence[FleetCause]) -> list[dict[str, Any]]:
 
 def print_causes(found: FleetTrend, quantile: str) -> None:
     """A line for what changed with what, the rigs that changed most below it."""
+    from rtmeter.archive.groups import invalid_in_words
+
     print(f"{found.series:,} series looked at, {found.short:,} too short; {found.changed:,} changed")
     if found.invalid:
         print(f"{invalid_in_words(found.invalid)}: in no series")

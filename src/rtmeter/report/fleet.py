@@ -5,7 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from rtmeter.archive.engine import answering
-from rtmeter.archive.groups import PERCENTS, GroupsAsked, between, merged
+from rtmeter.archive.groups import (
+    PERCENTS,
+    GroupsAsked,
+    between,
+    invalid_in_words,
+    merged,
+    without_in_words,
+)
 from rtmeter.archive.query import RIGS, selecting
 from rtmeter.archive.tables import Archive
 from rtmeter.archive.trend import trend
@@ -41,7 +48,8 @@ def write(archive: Archive, out: Path) -> Path:
         place=archive.url,
         rigs=rigs,
         series=found.series,
-        invalid=found.invalid,
+        invalid=invalid_in_words(found.invalid) if found.invalid else None,
+        without_in_words=without_in_words,
         changes=changes,
         distributions=distributions,
         percents=PERCENTS,

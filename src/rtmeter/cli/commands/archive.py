@@ -244,7 +244,7 @@ def merge(
 
 def _nothing(archive: str, invalid: int) -> Exception:
     """A name that is written wrongly must not look like a fleet that passes."""
-    from rtmeter.cli.archive_tables import invalid_in_words
+    from rtmeter.archive.groups import invalid_in_words
     from rtmeter.errors import RtmeterError
 
     message = "holds no valid cell that is asked for" + (f": {invalid_in_words(invalid)}" if invalid else "")
