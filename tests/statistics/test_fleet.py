@@ -70,6 +70,9 @@ def test_nothing_passes_where_something_stands_in_the_way() -> None:
     assert judge_fleet(rigs, ASKED).outcome == "pass"
     assert judge_fleet(rigs, ASKED, refused=1).reason.endswith("of 1 run no bound holds")
     assert judge_fleet(rigs, ASKED, unjudged=2).reason.endswith("2 cells could not be judged")
+    for unasked, said in ((1, "1 cell has no requirement"), (2, "2 cells have no requirement")):
+        judged = judge_fleet(rigs, ASKED, unasked=unasked)
+        assert judged.outcome == "inconclusive" and judged.reason.endswith(said)
     assert {judge_fleet(rigs, ASKED, *n).outcome for n in ((1, 0), (0, 1))} == {"inconclusive"}
     assert judge_fleet({}, ASKED).outcome == "inconclusive"
     none = Requirement(10**6)
