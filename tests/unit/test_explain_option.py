@@ -70,6 +70,10 @@ def test_every_event_that_may_be_left_out_is_in_one_group() -> None:
     ("written", "field", "words"),
     [
         ("events=sun", "explain.events", "choose among interrupts, softirqs"),
+        ({"events": True}, "explain.events", "is no list of events; choose among interrupts, softirqs"),
+        ({"events": 5}, "explain.events", "is no list of events"),
+        ({"events": {"timers": None}}, "explain.events", "is no list of events"),
+        ({"events": [["timers"]]}, "explain.events", "choose among interrupts, softirqs"),
         ("size=1MiB", "explain.size", "greater than or equal to"),
         ("margin=0ms", "explain.margin", "longer than zero"),
         ("margin=11s", "explain.margin", "less than or equal to"),

@@ -17,10 +17,12 @@ _REMEDY = "write e.g. size=1GiB,margin=50ms,events=interrupts+timers"
 
 
 def _parse_events(written: Any) -> tuple[str, ...]:
-    names = written.split("+") if isinstance(written, str) else tuple(written)
+    remedy = f"choose among {', '.join(EVENTS)}, joined by +"
+    if not isinstance(written, str | list | tuple):
+        raise ValueError("is no list of events", remedy)
+    names = written.split("+") if isinstance(written, str) else written
     for name in names:
         if name not in EVENTS:
-            remedy = f"choose among {', '.join(EVENTS)}, joined by +"
             raise ValueError(f"has {name!r}, which the kernel is not asked for", remedy)
     return tuple(name for name in EVENTS if name in names)
 
