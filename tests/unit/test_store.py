@@ -53,6 +53,8 @@ def test_what_cannot_be_written_is_said(tmp_path: Path) -> None:
     with pytest.raises(RtmeterError, match="cannot be written: not a directory") as caught:
         store.NewCell(tmp_path / "file" / "cell")
     assert caught.value.remedy
+    with pytest.raises(RtmeterError, match="file name too long; give it a shorter name"):
+        store.NewCell(tmp_path / ("x" * 250))
 
 
 def test_a_place_is_free_unless_something_would_be_lost(tmp_path: Path) -> None:

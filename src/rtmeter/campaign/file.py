@@ -25,6 +25,9 @@ CAMPAIGN_KEYS = ("name", "description", "defaults", "repeat", "interleave", "pub
 BLOCK_KEYS = ("name", "repeat", "only", "variants")
 _OPTIONS = (*OPTIONS, "requirement")
 _MOST_CELLS = 100_000
+_LONGEST_NAME = 247
+"""Of a cell's or a campaign's folder: with ``.partial`` as many bytes as a file system takes."""
+
 _ONLY = "--only"
 """What chooses among the cells of the whole file, which has no such key."""
 
@@ -66,8 +69,13 @@ def resolve_script(given: dict[str, Any], folder: Path) -> dict[str, Any]:
     for name in ("script", "graph"):
         if not isinstance(given.get(name), str):
             continue
-        path = (folder / given[name]).resolve()
-        if not path.is_file():
+        try:
+            path = (folder / given[name]).resolve()
+            there = path.is_file()
+        except (OSError, ValueError):  # too long, or with a character that no name has
+            remedy = "name a file, from the folder of the campaign"
+            raise RtmeterError("is no path", field=name, value=given[name], remedy=remedy) from None
+        if not there:
             raise RtmeterError("is no file", field=name, value=given[name], remedy=f"put it at {path}")
         given = given | {name: str(path)}
     return given
@@ -173,6 +181,10 @@ class _Reader:
             for repeat in range(1, repeats + 1):
                 axes = label | choice.axes | of_rig | ({"repeat": repeat} if repeats > 1 else {})
                 cell = matrix.cell_from(options, matrix.cell_id(options, name, axes), axes)
+                if len(cell.id) > _LONGEST_NAME:
+                    place = at if name is None else (*at, "name")
+                    raise self._error(place, cell.id, "is an id too long for a folder's name",
+                                      "give the block a shorter name, or split it")  # fmt: skip
                 facts = matrix.facts(
                     options, id=cell.id, block=name, variant=variant, repeat=repeat, rig=rig and rig.name
                 )
@@ -296,6 +308,8 @@ class _Reader:
     def _name(self, at: KeyPath, value: Any) -> str:
         if isinstance(value, bool) or not isinstance(value, str | int) or not slug(str(value)):
             raise self._error(at, value, "is no name", "write a word of letters, digits, - or _")
+        if len(slug(str(value))) > _LONGEST_NAME:
+            raise self._error(at, value, "is too long for a folder's name", "give a shorter one")
         return str(value)
 
     def _count(self, at: KeyPath, value: Any) -> int:

@@ -57,6 +57,7 @@ def writing(path: Path) -> Iterator[None]:
             errno.EDQUOT: "free space there, then measure again",
             errno.EACCES: "choose a folder you may write to",
             errno.EROFS: "choose a folder you may write to",
+            errno.ENAMETOOLONG: "give it a shorter name",
         }
         raise RtmeterError(
             f"cannot be written: {(error.strerror or str(error)).lower()}",
