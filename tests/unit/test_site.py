@@ -145,6 +145,23 @@ def test_names_that_read_alike_have_pages_of_their_own(tmp_path: Path) -> None:
     assert len(list((out / "reports").iterdir())) == 2
 
 
+def test_a_cell_of_a_long_id_has_a_page_of_its_own_also_if_it_was_never_measured(tmp_path: Path) -> None:
+    long = [f"{'x' * 230}-{end}" for end in ("fifo", "other")]
+    never = "y" * 260  # no folder can be called so
+    run = tmp_path / "results" / ("m" * 64) / ("c" * 200) / "20261101T090000Z"
+    about = {"campaign": "c" * 200, "started": "2026-11-01T09:00:00Z", "cells": [*long, never]}
+    write_run(run, about, None)
+    for cell in long:
+        write_cell(run / cell, Made(id=cell, samples=30))
+    pages = {history.cell: history.page for history in histories(tmp_path / "results")}
+    assert set(pages) == {*long, never}
+    out = made(tmp_path / "results", tmp_path / "site")
+    assert {page.name for page in (out / "cells").iterdir()} == set(pages.values())
+    for cell in long:
+        assert cell in (out / "cells" / pages[cell]).read_text()
+    assert len(list((out / "reports").iterdir())) == 1
+
+
 def test_a_run_that_goes_on_and_a_cell_alone_are_shown_too(tmp_path: Path) -> None:
     run = tmp_path / "results" / "robot" / "day" / "20261101T090000Z"
     write_run(run, {"campaign": "day", "started": "2026-11-01T09:00:00Z", "cells": ["a"]}, None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -18,6 +19,9 @@ from rtmeter.values import slug
 FEWEST_RUNS = 20
 """Of a series in which changes are looked for: how often they are found wrongly is known from there on
 (rtmeter.statistics.changes)."""
+
+_LONGEST_NAME = 200
+"""Of a page's file: what is longer is cut, and told apart by its digest, as file systems take 255 bytes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +82,12 @@ class History:
 
 
 def file_name(*parts: str) -> str:
-    """The name of a page of these parts; no part has the sign that joins them."""
-    return f"{'~'.join(slug(part) for part in parts)}.html"
+    """The name of a page of these parts; no part has the sign that joins them. A file can have it, however
+    long they are."""
+    name = "~".join(slug(part) for part in parts)
+    if len(name) > _LONGEST_NAME:
+        name = f"{name[:_LONGEST_NAME]}~{sha256(name.encode()).hexdigest()[:12]}"
+    return f"{name}.html"
 
 
 def histories(results: Path) -> list[History]:
