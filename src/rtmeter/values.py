@@ -41,7 +41,8 @@ def _quantity(value: object, units: dict[str, int], no_unit: int | None, remedy:
         raise ValueError("is neither a number nor text", remedy)
     match = _QUANTITY.fullmatch(str(value))
     if match is None:
-        raise ValueError("is not a number with a unit", remedy)
+        below = str(value).startswith("-") and _QUANTITY.fullmatch(str(value)[1:])
+        raise ValueError("is below zero" if below else "is not a number with a unit", remedy)
     number, unit = Fraction(match[1]), match[2]
     if not unit and number == 0:
         return 0

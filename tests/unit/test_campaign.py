@@ -215,6 +215,11 @@ def test_a_script_is_looked_for_beside_the_campaign(tmp_path: Path) -> None:
         (W + "  conditions: {irq_affinity: 1}", 4, "conditions", "it is called irq_cpus now"),
         (W + "  period: 10", 4, "period", "has no unit"),
         (W + "  period: []", 4, "cells.0.period", "empty list"),
+        (W + "  period: [1ms, 2ms, 1000us]", 4, "cells.0.period", "1000us': is the same as '1ms' before it"),
+        (W + "  period: [1ms, 1ms]", 4, "cells.0.period", "is the same as '1ms'"),
+        (W + "  period: -1ms", 4, "period", "is below zero"),
+        (W + "  only: period==x", 4, "only period", "is not a number with a unit"),
+        (W + "  explain: {events: yes}", 4, "explain.events", "is no list of events"),
         (W + "  payload: 500", 4, "payload", "means nothing"),
         (W + "  options: 3", 4, "cells.0.options", "no mapping"),
         (W + "  options:\n    a: {}", 5, "options.a", "neither"),
@@ -265,7 +270,8 @@ def test_what_is_wrong_is_reported_with_its_line(
     ("arguments", "field"),
     [({"scale": 0.0}, "--scale"), ({"scale": float("nan")}, "--scale"),
      ({"scale": float("inf")}, "--scale"), ({"only": "adapter==ros2"}, "--only"),
-     ({"only": "adapter=="}, "--only"), ({"only": "adaptr==posix"}, "--only")],
+     ({"only": "adapter=="}, "--only"), ({"only": "adaptr==posix"}, "--only"),
+     ({"only": "period==abc"}, "--only period")],
 )  # fmt: skip
 def test_wrong_arguments_are_refused(tmp_path: Path, arguments: dict[str, object], field: str) -> None:
     with pytest.raises(RtmeterError) as caught:

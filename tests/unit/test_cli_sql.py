@@ -130,6 +130,7 @@ def test_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         ("SELECT * FROM read_parquet('https://example.org/a.parquet')", "only the tables cells and samples"),
         ("SELECT * FROM 'results/good/cell.json'", "only the tables cells and samples are read"),
         ("SELECT * FROM names", "does not exist"),
+        ("SELECT", "SELECT clause without selection list"),
     ],
 )
 def test_what_is_not_answered(text: str, said: str, capsys: pytest.CaptureFixture[str]) -> None:
@@ -144,8 +145,8 @@ def test_what_is_not_answered(text: str, said: str, capsys: pytest.CaptureFixtur
 @pytest.mark.parametrize(
     ("more", "said"),
     [
-        (["-o", "x.txt"], "--out = 'x.txt': is no format of a table; end it with .parquet or .csv"),
-        (["-o", "nowhere/x.csv"], "--out = 'nowhere/x.csv': cannot be written"),
+        (["-o", "x.txt"], "-o = 'x.txt': is no format of a table; end it with .parquet or .csv"),
+        (["-o", "nowhere/x.csv"], "-o = 'nowhere/x.csv': cannot be written"),
         (["--csv", "--json"], "--csv: contradicts --json"),
         (["nothing"], "path = 'nothing': is not there"),
     ],

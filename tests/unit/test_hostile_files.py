@@ -94,6 +94,16 @@ def test_what_is_no_ordinary_file_is_never_replaced(
     assert sorted(one.name for one in tmp_path.iterdir()) == ["cell", "out"]
 
 
+@pytest.mark.parametrize("out", [".", "", ".."])
+def test_a_file_is_never_written_over_a_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], out: str
+) -> None:
+    write_cell(tmp_path / "cell", Made(samples=20))
+    monkeypatch.chdir(tmp_path)
+    assert cli.invoke(["report", "cell", "-o", out]) == 1
+    assert f"-o = '{out or '.'}': is a folder; name a file in it" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("command", ["import", "graph"])
 def test_no_command_waits_for_who_writes_into_a_pipe(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], command: str

@@ -332,8 +332,8 @@ WRONG = [
     ("wakes --kind against -o x.svg", "--over: is missing; name a factor"),
     ("wakes --kind against --over load -o x.svg", "load = 'cpu80': several cells have the same"),
     ("spiky --kind triptych -o x.svg", "measurement = 'wakeup': has no triptych"),
-    ("spiky --kind shift -o x.svg", "a shift is between two"),
-    ("spiky --kind waterfall -o x.svg", "a waterfall has two layers at least"),
+    ("spiky --kind shift -o x.svg", "rtmeter: a shift is between two; name A and B"),
+    ("spiky --kind waterfall -o x.svg", "rtmeter: a waterfall has two layers at least; name the floor"),
     (
         "layers/posix layers/dds --kind waterfall --at p77 -o x.svg",
         "--at = 'p77': is not compared; choose p50",
@@ -350,14 +350,6 @@ def test_what_cannot_be_drawn_is_said(line, says, root, tmp_path, monkeypatch, c
     assert cli.invoke(["plot", *shlex.split(line)]) == 1
     assert says in capsys.readouterr().err
     assert not list(root.glob("x.*"))
-
-
-def test_more_cells_than_colours_are_refused(tmp_path, monkeypatch, capsys):
-    for number in range(9):
-        write_wakeups(tmp_path / "many" / f"n{number}", exponential(number, 50))
-    monkeypatch.chdir(tmp_path)
-    assert cli.invoke(shlex.split("plot many --kind ccdf -o x.svg")) == 1
-    assert "at most 8 are told apart in one: spread them with --by" in capsys.readouterr().err
 
 
 def test_hostile_names_stay_text_in_a_picture(tmp_path):

@@ -51,6 +51,14 @@ def test_a_place_that_could_be_an_option_is_no_name(tmp_path: Path, place: str, 
     assert caught.value.field == field
 
 
+@pytest.mark.parametrize("address", ["local", "board"])
+def test_no_rig_is_told_to_be_this_machine(tmp_path: Path, address: str) -> None:
+    file = tmp_path / "rigs.yaml"
+    file.write_text(f"rigs: {{a: {{address: {address}}}}}\n")
+    with pytest.raises(RtmeterError, match=r"is no host; write ssh://user@host, .*; this machine is no rig"):
+        read_rigs(file)
+
+
 @pytest.mark.parametrize("given", ["samples: 100", "duration: 50ms"])
 @pytest.mark.parametrize("place", ["block", "defaults", "variant"])
 @pytest.mark.parametrize("said", ["samples: 10000", "duration: 10s", "duration: [10s, 20s]"])

@@ -233,6 +233,10 @@ class _Reader:
                 raise self._error(self._place(key, at), value, "is an empty list", "give it a value")
             if (truth := _truth_for_a_number(key, value)) is not None:
                 raise self._error(self._place(key, at), truth, "is yes or no, not a number", "give a number")
+            if isinstance(value, list) and (twice := matrix.alike(key, value)):
+                first, again = twice
+                raise self._error(self._place(key, at), again, f"is the same as {first!r} before it",
+                                  "give each value once")  # fmt: skip
             if key in ("adapter", "server_adapter") and None in (
                 value if isinstance(value, list) else [value]
             ):

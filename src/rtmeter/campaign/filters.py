@@ -187,6 +187,6 @@ class _Parser:
         try:
             return self._parse_value(name, token.text)
         except RtmeterError as error:
-            if error.field != name:  # no value is wrong, the name is
-                error.field = self._field
+            value_is_wrong = error.field == name  # else the name is
+            error.field = f"{self._field} {name}" if value_is_wrong else self._field
             raise

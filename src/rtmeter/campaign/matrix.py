@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -139,6 +140,19 @@ def parse_fact(name: str, text: str) -> Any:
         return _value_parser(name).validate_python(text)
     except ValidationError as error:
         raise as_rtmeter_error(error, KNOWN, name) from None
+
+
+def alike(name: str, values: Iterable[Any]) -> tuple[Any, Any] | None:
+    """Two of an option's values that are one, ``1ms`` and ``1000us``, as they are written; what is no value
+    is like no other."""
+    written: dict[str, Any] = {}
+    for value in values if name in KNOWN else ():
+        with suppress(ValidationError, RtmeterError):
+            parsed = repr(_value_parser(name).validate_python(value))
+            if parsed in written:
+                return written[parsed], value
+            written[parsed] = value
+    return None
 
 
 @cache

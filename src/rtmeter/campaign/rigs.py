@@ -25,6 +25,14 @@ NOT_OF_A_RIG = ("measurement", "adapter", "mode", "on", "hosts", "script", "grap
 """Options that a rig cannot set: they say what is measured, or where."""
 
 
+def _address(text: str) -> str:
+    try:
+        return ssh.parse_target(text)
+    except ValueError as error:
+        remedy = "write ssh://user@host, with :port if it is not 22; this machine is no rig"
+        raise ValueError(error.args[0], remedy) from None
+
+
 class RigGiven(BaseModel):
     """A rig, as a person writes it."""
 
@@ -32,7 +40,7 @@ class RigGiven(BaseModel):
 
     address: Annotated[
         str,
-        AfterValidator(ssh.parse_target),
+        AfterValidator(_address),
         Field(description="Where sshd answers.", examples=["ssh://root@192.168.0.2"]),
     ]
     labels: Annotated[

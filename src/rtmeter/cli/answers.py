@@ -22,7 +22,7 @@ _FORMATS = (".parquet", ".csv")
 
 def shown_as(csv: bool, out: Path | None, as_json: bool) -> Callable[[pa.RecordBatchReader], None]:
     """What shows an answer as the options ask; raises RtmeterError if they contradict each other."""
-    given = [name for name, is_given in (("--csv", csv), ("--out", out), ("--json", as_json)) if is_given]
+    given = [name for name, is_given in (("--csv", csv), ("-o", out), ("--json", as_json)) if is_given]
     if len(given) > 1:
         raise RtmeterError(f"contradicts {given[1]}", field=given[0], remedy="give one of the two")
     if out is not None:
@@ -149,10 +149,10 @@ def write_answer(answer: pa.RecordBatchReader, out: Path) -> None:
 
     if out.suffix not in _FORMATS:
         remedy = f"end it with {' or '.join(_FORMATS)}"
-        raise RtmeterError("is no format of a table", field="--out", value=str(out), remedy=remedy)
+        raise RtmeterError("is no format of a table", field="-o", value=str(out), remedy=remedy)
     make = pyarrow.parquet.ParquetWriter
     if out.suffix == ".csv":
         make, answer = pyarrow.csv.CSVWriter, _flat(answer)
-    with whole_file(out, "--out") as partial, make(partial, answer.schema) as writer:
+    with whole_file(out, "-o") as partial, make(partial, answer.schema) as writer:
         for batch in answer:
             writer.write_batch(batch)

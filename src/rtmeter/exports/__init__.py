@@ -48,8 +48,6 @@ def export(path: Path, out: Path, form: str, quantity: str | None = None) -> lis
     if not out.parent.is_dir():
         remedy = f"make its folder first: mkdir -p {out.parent}"
         raise RtmeterError("is in no folder that is there", field="-o", value=str(out), remedy=remedy)
-    if out.is_dir():
-        raise RtmeterError("is a folder", field="-o", value=str(out), remedy="name a file in it")
     with whole_file(out) as partial:
         if form in OF_QUANTITY:
             notes = _writer(OF_QUANTITY[form][1])(path, partial, quantity)

@@ -37,6 +37,8 @@ def whole_file(out: Path, field: str = "-o") -> Iterator[Path]:
     if own_output or (out.exists() and not out.is_file() and not out.is_dir()):
         remedy = f"name a file with {field}"
         raise RtmeterError("is no ordinary file", field=field, value=str(out), remedy=remedy)
+    if out.is_dir():
+        raise RtmeterError("is a folder", field=field, value=str(out), remedy="name a file in it")
     partial = None
     try:
         with tempfile.NamedTemporaryFile(dir=out.parent, prefix=f".{out.name}.", delete=False) as file:

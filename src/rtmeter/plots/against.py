@@ -48,8 +48,7 @@ def panels(cells: Sequence[CellEntry], over: str | None, by: Sequence[str], heig
             rows.append(misses)
     measured = [file for file in files if file.summary is not None]
     if not measured:
-        remedy = "name cells that were measured"
-        raise RtmeterError("have nothing measured", field="cell", value=len(files), remedy=remedy)
+        raise RtmeterError("no cell has anything measured", remedy="name cells that were measured")
     repeated = [words.OF_ALL_RUNS]
     remarks = [*(repeated if any(cell.repeats for cell in conditions) else []), *notes(measured)]
     name = f"{' and '.join(dict.fromkeys(words.judged(file.meta) for file in measured))}, per release,"

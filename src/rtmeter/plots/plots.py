@@ -183,7 +183,7 @@ def _distributions(cells: Sequence[CellEntry], asked: PlotOptions, chart: Chart)
         for _, places in row:
             if len(places) > len(LINE_COLOURS):
                 remedy = f"at most {len(LINE_COLOURS)} are told apart in one: spread them with --by"
-                raise RtmeterError("too many in one panel", field="cell", value=len(places), remedy=remedy)
+                raise RtmeterError(f"{len(places)} are too many in one panel", remedy=remedy)
         panels.append(
             [
                 (title, chart(_together(loaded, files, places, asked.by), asked.height))

@@ -83,4 +83,6 @@ def in_our_form(text: str, tables: str, command: str = "rtmeter sql") -> Iterato
         if "Permission" in kind:
             remedy = f"only the tables {tables} are read"
         said = " ".join(message.split("\n\nLINE")[0].split()) or kind
-        raise RtmeterError(said[:1].lower() + said[1:], field="SELECT", value=text, remedy=remedy) from None
+        if not said[:2].isupper():  # a word of SQL
+            said = said[:1].lower() + said[1:]
+        raise RtmeterError(said, field="SELECT", value=text, remedy=remedy) from None

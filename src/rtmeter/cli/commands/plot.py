@@ -201,7 +201,7 @@ def _shift(cells: Sequence[Path], asked: PlotOptions) -> Spec:
 
     if len(cells) != 2:
         remedy = "name A and B: cells, or the repeats of each"
-        raise RtmeterError("a shift is between two", field="cell", value=str(len(cells)), remedy=remedy)
+        raise RtmeterError("a shift is between two", remedy=remedy)
     one = _compared(*cells)
     assert one.found is not None
     title = f"Shift of {_quantity(one)}: B = {cells[1].name} less A = {cells[0].name}"
@@ -218,9 +218,7 @@ def _waterfall(cells: Sequence[Path], at: str, asked: PlotOptions) -> Spec:
 
     if len(cells) < 2:
         remedy = "name the floor, then what lies on it, layer by layer"
-        raise RtmeterError(
-            "a waterfall has two layers at least", field="cell", value=str(len(cells)), remedy=remedy
-        )
+        raise RtmeterError("a waterfall has two layers at least", remedy=remedy)
     layers: list[WaterfallLayer] = []
     found = [_compared(cells[place], cells[place + 1], added=True) for place in range(len(cells) - 1)]
     for place, one in enumerate(found):
