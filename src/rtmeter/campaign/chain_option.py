@@ -19,15 +19,20 @@ from pydantic import (
     model_validator,
 )
 
+from rtmeter.campaign import yaml_lines
 from rtmeter.campaign.option_types import Duration, DurationOrZero
 from rtmeter.campaign.wrong import as_rtmeter_error
 from rtmeter.errors import RtmeterError
 from rtmeter.statistics.chain_graph import Graph, Stage, StageKind
+from rtmeter.values import slug
 
 _HEAD, _SAMPLE = 8, 16
 """Bytes of a message: its head, and each sample that it carries (spec/probe.md)."""
 
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
+_LONGEST_NAME = 200
+"""Of a stage or a process, which names a file."""
+
+_NAME = re.compile(rf"[A-Za-z][A-Za-z0-9_]{{,{_LONGEST_NAME - 1}}}")
 SEPARATOR = " > "
 """Between the stages of a path."""
 
@@ -77,10 +82,10 @@ class _GraphFile(BaseModel):
     def _read(cls, given: Any) -> Any:
         if isinstance(given, str):
             try:
-                given = yaml.safe_load(Path(given).read_text(encoding="utf-8"))
-            except (OSError, ValueError, yaml.YAMLError) as error:
-                why = str(error).splitlines()[0]
-                raise ValueError(f"cannot be read: {why}", "give a YAML file (docs/chain.md)") from None
+                given = yaml_lines.read(Path(given), "graph").data
+            except RtmeterError as error:
+                at = [] if error.where is None else [error.where, *([error.field] if error.field else [])]
+                raise ValueError(": ".join([*at, error.message]), error.remedy) from None
         if not isinstance(given, Mapping) or not isinstance(given.get("stages"), Mapping):
             raise ValueError("has no stages", "give a mapping with the key stages (docs/chain.md)")
         stages = {name: {} if stage is None else stage for name, stage in given["stages"].items()}
@@ -94,6 +99,11 @@ class _GraphFile(BaseModel):
                     f"has a stage {name!r}", "name stages by letters, digits and _, a letter first"
                 )
         for name, stage in self.stages.items():
+            process = stage.process or name
+            if slug(process) != process or len(process) > _LONGEST_NAME:
+                raise ValueError(
+                    f"has the stage {name} in a process {process!r}", "name it by letters, digits, . _ and -"
+                )
             if stage.fusion and stage.period is not None:
                 raise ValueError(f"has the stage {name} with period and fusion", "give one of the two")
         try:
@@ -102,6 +112,8 @@ class _GraphFile(BaseModel):
             about = (error.field or "graph").removeprefix("graph").lstrip(".")
             value = "" if error.value is None else f" ({error.value})"
             raise ValueError(f"{about}{value} {error.message}".strip(), error.remedy) from None
+        except RecursionError:
+            raise ValueError("has too long a path", "measure a part of it") from None
         return self
 
     @property

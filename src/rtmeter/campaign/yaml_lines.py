@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ KeyPath = tuple[str | int, ...]
 MOST_VALUES = 100_000
 _MOST_QUOTED = 40  # characters
 _MERGE = "tag:yaml.org,2002:merge"
+_NO_TEXT = re.compile("[\0\ud800-\udfff]")
+"""What escapes can write, and no file's name and no JSON holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,7 @@ class _Builder(yaml.constructor.SafeConstructor):
             return [self.build(child, (*at, i)) for i, child in enumerate(node.value)]
         if isinstance(node, yaml.MappingNode):
             return self._mapping(node, at)
+        self._check_text(node, at)
         try:
             return self.construct_object(node)
         except ValueError:  # it looks like a date, but is none, or has thousands of digits
@@ -96,6 +100,7 @@ class _Builder(yaml.constructor.SafeConstructor):
         data = self._merged(merged[0], at) if merged else {}
         lines: dict[str, int] = {}
         for key_node, value_node in node.value:
+            self._check_text(key_node, at)
             key = str(key_node.value)
             if key in lines:
                 raise RtmeterError(
@@ -120,6 +125,16 @@ class _Builder(yaml.constructor.SafeConstructor):
             data |= self.build(one, at)
         self._lines[at] = line
         return data
+
+    def _check_text(self, node: yaml.Node, at: KeyPath) -> None:
+        if isinstance(node.value, str) and _NO_TEXT.search(node.value):
+            raise RtmeterError(
+                "has a NUL, or half a character of UTF-16",
+                field=".".join(map(str, at)) or None,
+                value=node.value[:_MOST_QUOTED],
+                where=self._where(node),
+                remedy="write each character as it is, or leave it out",
+            )
 
     def _where(self, node: yaml.Node) -> str:
         return f"{self._path}:{node.start_mark.line + 1}"
