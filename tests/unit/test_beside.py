@@ -146,7 +146,7 @@ def test_a_range_in_a_campaign_stands_for_its_values(tmp_path: Path) -> None:
     path.write_text(CAMPAIGN.replace("1..4", "4..1"))
     with pytest.raises(RtmeterError) as refused:
         read_campaign(path)
-    assert refused.value.field == "cells.0.subscribers" and refused.value.where == f"{path}:3"
+    assert refused.value.field == "subscribers" and refused.value.where == f"{path}:3"
 
 
 def test_they_are_conditions_that_are_shown_and_compared(tmp_path: Path) -> None:

@@ -214,9 +214,9 @@ def test_a_script_is_looked_for_beside_the_campaign(tmp_path: Path) -> None:
         (W + "  server_affinity: 1", 4, "cells.0", "it is called server_cpus now"),
         (W + "  conditions: {irq_affinity: 1}", 4, "conditions", "it is called irq_cpus now"),
         (W + "  period: 10", 4, "period", "has no unit"),
-        (W + "  period: []", 4, "cells.0.period", "empty list"),
-        (W + "  period: [1ms, 2ms, 1000us]", 4, "cells.0.period", "1000us': is the same as '1ms' before it"),
-        (W + "  period: [1ms, 1ms]", 4, "cells.0.period", "is the same as '1ms'"),
+        (W + "  period: []", 4, "period", "empty list"),
+        (W + "  period: [1ms, 2ms, 1000us]", 4, "period", "1000us': is the same as '1ms' before it"),
+        (W + "  period: [1ms, 1ms]", 4, "period", "is the same as '1ms'"),
         (W + "  period: -1ms", 4, "period", "is below zero"),
         (W + "  only: period==x", 4, "only period", "is not a number with a unit"),
         (W + "  explain: {events: yes}", 4, "explain.events", "is no list of events"),
@@ -240,7 +240,7 @@ def test_a_script_is_looked_for_beside_the_campaign(tmp_path: Path) -> None:
          "not a number"),
         ("cells:\n- name: '//'\n  measurement: wakeup", 2, "cells.0.name", "is no name"),
         ('cells:\n- measurement: wakeup\n  adapter: "null"\n  script: none.csv', 4, "script", "is no file"),
-        ("cells:\n- measurement: wakeup\n  adapter: [posix, null]", 3, "cells.0.adapter", "YAML's null"),
+        ("cells:\n- measurement: wakeup\n  adapter: [posix, null]", 3, "adapter", "YAML's null"),
         ("a: &a [*a]\ncells: []", 1, None, "nested too deeply"),
         ("cells:\n- &a {measurement: wakeup}\n- <<: *a\n  <<: *a", 4, "<<", "first in line 3"),
         ("cells:\n- &a posix\n- <<: *a", 2, "<<", "is no mapping"),
@@ -249,7 +249,7 @@ def test_a_script_is_looked_for_beside_the_campaign(tmp_path: Path) -> None:
         (W + "  requirement: 1ms", 4, "cells.0.requirement", "is no mapping"),
         (W + "  requirement:\n    dedline: 1ms", 5, "cells.0.requirement", "did you mean deadline"),
         (W + "  requirement:\n    deadline: 1", 5, "deadline", "has no unit"),
-        (W + "  requirement: {deadline: []}", 4, "cells.0.requirement.deadline", "empty list"),
+        (W + "  requirement: {deadline: []}", 4, "deadline", "empty list"),
         (W + "  requirement:\n    criticality: firm", 5, "criticality", "says nothing without a deadline"),
         (W + "  requirement:\n    deadline: 1ms\n    criticality: safe", 6, "criticality", "is no choice"),
         (W + "  deadline: 1ms\n  requirement:\n    deadline: 2ms", 6, "cells.0.requirement.deadline",
@@ -351,7 +351,7 @@ def test_yes_is_no_number(tmp_path: Path, key: str, value: str) -> None:
     text = f"cells:\n- measurement: roundtrip\n  adapter: posix\n  deadline: 1ms\n  {key}: {value}\n"
     with pytest.raises(RtmeterError, match="is yes or no, not a number") as caught:
         read(tmp_path, text)
-    assert (caught.value.field, caught.value.where) == (f"cells.0.{key}", f"{tmp_path / 'c.yaml'}:5")
+    assert (caught.value.field, caught.value.where) == (key, f"{tmp_path / 'c.yaml'}:5")
     assert read(tmp_path, text.replace(f"{key}: {value}", "lock_memory: yes")).cells[0].config["lock_memory"]
 
 

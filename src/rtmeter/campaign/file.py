@@ -230,18 +230,18 @@ class _Reader:
             self._mapping((*at, "options"), mapping["options"], None)
         for key, value in matrix.flat(mapping).items():
             if value == []:
-                raise self._error(self._place(key, at), value, "is an empty list", "give it a value")
+                raise self._of_option(key, at, value, "is an empty list", "give it a value")
             if (truth := _truth_for_a_number(key, value)) is not None:
-                raise self._error(self._place(key, at), truth, "is yes or no, not a number", "give a number")
+                raise self._of_option(key, at, truth, "is yes or no, not a number", "give a number")
             if isinstance(value, list) and (twice := matrix.alike(key, value)):
                 first, again = twice
-                raise self._error(self._place(key, at), again, f"is the same as {first!r} before it",
-                                  "give each value once")  # fmt: skip
+                message = f"is the same as {first!r} before it"
+                raise self._of_option(key, at, again, message, "give each value once")
             if key in ("adapter", "server_adapter") and None in (
                 value if isinstance(value, list) else [value]
             ):
                 remedy = 'put the null adapter in quotes: "null"'
-                raise self._error((*at, key), None, "is YAML's null, which is no name", remedy)
+                raise self._of_option(key, at, None, "is YAML's null, which is no name", remedy)
         return {key: self._ranged(key, value, at) for key, value in matrix.flat(mapping).items()}
 
     def _ranged(self, key: str, value: Any, at: KeyPath) -> Any:
@@ -251,7 +251,7 @@ class _Reader:
         try:
             return [ranges.option_of(key, one)[1] for one in ranges.values_of(key, value)]
         except RtmeterError as error:
-            raise self._error(self._place(key, at), value, error.message, error.remedy or "") from None
+            raise self._of_option(key, at, value, error.message, error.remedy or "") from None
 
     def _requirement(self, at: KeyPath, mapping: Any) -> None:
         required = self._mapping(at, mapping["requirement"], matrix.REQUIREMENT)
@@ -329,6 +329,11 @@ class _Reader:
         except RtmeterError as error:
             error.where = self.doc.where(*at)
             raise
+
+    def _of_option(self, name: str, at: KeyPath, value: Any, message: str, remedy: str) -> RtmeterError:
+        error = self._error(self._place(name, at), value, message, remedy)
+        error.field = name  # as in every other error of an option's value
+        return error
 
     def _error(self, at: KeyPath, value: Any, message: str, remedy: str) -> RtmeterError:
         field = ".".join(map(str, at)) or "campaign"
