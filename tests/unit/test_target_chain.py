@@ -77,3 +77,15 @@ def test_a_target_that_does_not_tell_its_clock_is_named(board: Path, tmp_path: P
     assert record.status == "failed" and record.error is not None
     assert "does not tell its clock" in record.error.message and record.error.value == URL
     assert record.error.remedy == "log in there as root"
+
+
+@pytest.mark.parametrize("measurement", ["chain", "discovery"])
+def test_the_machine_there_is_watched_by_its_own_clock(board: Path, tmp_path: Path, measurement: str) -> None:
+    program(board, "cat", 'case "$*" in *proc/uptime) echo "1000000.00 1";; *) exec /bin/cat "$@";; esac')
+    program(board, "date", "echo 0")
+    found = {"measurement": "discovery", "participants": 2, "period": "300ms", "samples": 1}
+    record = ran(tmp_path / "cell", adapter="posix", **(found if measurement == "discovery" else {}))
+    assert record.status == "complete", record.error
+    assert "target_clock_off" in [warning.type for warning in record.warnings]
+    at_ns = pq.read_table(tmp_path / "cell" / "monitor.parquet").column("at_ns").to_pylist()
+    assert at_ns and min(at_ns) > 999_000 * 10**9

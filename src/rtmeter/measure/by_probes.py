@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from rtmeter.conditions import Standing
-from rtmeter.conditions.monitor import FILE as MONITOR
-from rtmeter.conditions.target import clock_doubt, target_of, uptime_shift_ns
+from rtmeter.conditions.target import target_of
 from rtmeter.errors import RtmeterError
 from rtmeter.host.ssh import Ssh
 from rtmeter.measure.probe import beside, given_options, polling, probes
@@ -16,7 +14,6 @@ from rtmeter.measure.probe.places import There
 from rtmeter.measure.probe.supervise import OnProgress, Stop, run_probes
 from rtmeter.measure.source import Ran
 from rtmeter.measure.source.record import Logs, record_cell
-from rtmeter.measure.source.their_clock import by_the_clock_of
 from rtmeter.model import LOCAL, TWO_ENDS, Cell, Outcome
 from rtmeter.results.record import CellRecord
 
@@ -26,7 +23,6 @@ class ByProbes:
 
     def __init__(self, cell: Cell) -> None:
         self._cell = cell
-        self._shift_ns: int | None = None  # from the clock here to a target's, once that ran
 
     @property
     def programs(self) -> list[str]:
@@ -59,19 +55,12 @@ class ByProbes:
 
     def run(self, folder: Path, stop: Stop, on_progress: OnProgress, standing: Standing) -> Outcome:
         found, heed = probes_for(self._cell), standing.checked_at(on_progress)
-        if target_of(self._cell) is None:
-            return run_probes(self._cell, *found, folder, stop, heed, standing.launchers)
-        polling.check(self._cell, *found, standing.root)
-        shift_ns, doubt = uptime_shift_ns(standing.root), clock_doubt(standing.root)
-        outcome = run_probes(self._cell, *found, folder, stop, heed, standing.launchers)
-        self._shift_ns = shift_ns
-        return replace(outcome, warnings=(*outcome.warnings, *([doubt] if doubt else [])))
+        if target_of(self._cell) is not None:
+            polling.check(self._cell, *found, standing.root)
+        return run_probes(self._cell, *found, folder, stop, heed, standing.launchers)
 
     def record(self, outcome: Outcome, folder: Path, ran: Ran) -> CellRecord:
-        record = record_cell(self._cell, outcome, Logs.of(folder), folder, ran)
-        if self._shift_ns is not None:
-            by_the_clock_of(record, folder / MONITOR, self._shift_ns)
-        return record
+        return record_cell(self._cell, outcome, Logs.of(folder), folder, ran)
 
 
 def probes_for(cell: Cell) -> tuple[probes.Probe, probes.Probe | None]:

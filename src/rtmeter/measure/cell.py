@@ -10,7 +10,8 @@ from typing import Any
 
 from rtmeter import conditions, machine
 from rtmeter.conditions.load import workers
-from rtmeter.conditions.target import machine_of
+from rtmeter.conditions.monitor import FILE as MONITOR
+from rtmeter.conditions.target import clock_doubt, machine_of, uptime_shift_ns
 from rtmeter.errors import RtmeterError
 from rtmeter.host.identity import machine_id
 from rtmeter.host.root import Root
@@ -22,6 +23,7 @@ from rtmeter.measure.probe.supervise import OnProgress, Stop
 from rtmeter.measure.programs.attached import ByAttaching, is_attached
 from rtmeter.measure.source import Ran, Source
 from rtmeter.measure.source.record import heard, tidy
+from rtmeter.measure.source.their_clock import by_the_clock_of
 from rtmeter.measure.team.by_chain import ByChain
 from rtmeter.measure.team.by_discovery import ByDiscovery
 from rtmeter.model import TARGET, Cell, Outcome
@@ -76,6 +78,7 @@ def run_cell(
     source = source or source_of(cell)
     ran = Ran(datetime.now(UTC), None)
     standing: conditions.Standing | None = None
+    shift_ns, off = None, None  # of a target's clock
     try:
         source.prepare()
         with machine_of(cell) as root:
@@ -84,6 +87,8 @@ def run_cell(
             endured = conditions.applied(cell, new.folder, root, real_time=source.real_time)
             with store.writing(new.folder), endured as standing:
                 ran = _looked(ran, cell, standing)
+                if TARGET in cell.hosts:
+                    shift_ns, off = uptime_shift_ns(root), clock_doubt(root)
                 outcome = source.run(new.folder, stop, on_progress, standing)
         outcome = _under(standing, outcome)
     except NotBuiltError as error:
@@ -91,10 +96,13 @@ def run_cell(
     except RtmeterError as error:
         outcome = Outcome("failed", error)
         outcome = _under(standing, outcome) if standing else outcome  # what could not be taken back is told
+    outcome = replace(outcome, warnings=(*outcome.warnings, *([off] if off else [])))
     stop.keeping = True
     ran = replace(ran, ended=datetime.now(UTC), conditions=standing.facts() if standing else None)
     try:
         record = source.record(outcome, new.folder, ran)
+        if shift_ns is not None:
+            by_the_clock_of(record, new.folder / MONITOR, shift_ns)
         tidy(new.folder, keep_logs=cell.keep_log or record.status == "failed" or not record.valid)
         record = heard(record, new.folder)
         if keep_empty or record.summary or (new.folder / store.STDERR).exists():

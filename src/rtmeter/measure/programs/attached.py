@@ -11,8 +11,6 @@ from typing import Any
 
 from rtmeter.campaign.rules import ATTACHED
 from rtmeter.conditions import Standing
-from rtmeter.conditions.monitor import FILE as MONITOR
-from rtmeter.conditions.target import clock_doubt, uptime_shift_ns
 from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
 from rtmeter.host.threads import Task
@@ -27,7 +25,6 @@ from rtmeter.measure.programs.program import Program, chosen, program_of, thread
 from rtmeter.measure.programs.started import killed_doubt, trusted_words, words_of
 from rtmeter.measure.source import Ran
 from rtmeter.measure.source.record import Gathered, recorded
-from rtmeter.measure.source.their_clock import by_the_clock_of
 from rtmeter.model import LOCAL, TARGET, Cell, Doubt, Outcome
 from rtmeter.results.record import CellRecord
 from rtmeter.samples.meta import LogMeta
@@ -45,7 +42,6 @@ class ByAttaching:
         self._asked: Mapping[str, Any] = cell.config["attach"]
         self._loop: MeasuredLoop | None = None
         self._findings: list[dict[str, Any]] | None = None
-        self._shift_ns: int | None = None  # from the clock here to a target's, once it was recorded
 
     @property
     def programs(self) -> list[str]:
@@ -98,11 +94,9 @@ class ByAttaching:
 
     def run(self, folder: Path, stop: Stop, on_progress: OnProgress, standing: Standing) -> Outcome:
         del on_progress  # how late it was is known afterwards
-        doubt, shift_ns = None, None
         if TARGET in self._cell.hosts:
             self._root = standing.root
             self._look()
-            shift_ns, doubt = uptime_shift_ns(self._root), clock_doubt(self._root)
         started: Started | None = None
         with ExitStack() as stack:
             heed = standing.check
@@ -123,8 +117,6 @@ class ByAttaching:
             ) as attached:
                 both = _both(heed, following.check)
                 doubts = Meeting(self._asked, self._root, stop, both, started).wait(program, [task])
-        self._shift_ns = shift_ns
-        doubts += [doubt] if doubt else []
         doubts += [killed_doubt(self._asked["command"])] if started is not None and started.was_killed else []
         return self.measured(attached, program, task, folder, doubts, stop, following.written)
 
@@ -178,10 +170,7 @@ class ByAttaching:
         outcome = replace(outcome, warnings=(*outcome.warnings, *loop.doubts))
         machine = {**loop.meta.machine, "machine_id": ran.machine_id}
         meta = loop.meta.model_copy(update={"machine": machine})
-        record = recorded(cell, outcome, Gathered(meta, rows=loop.rows > 0), folder, ran)
-        if self._shift_ns is not None:
-            by_the_clock_of(record, folder / MONITOR, self._shift_ns)
-        return record
+        return recorded(cell, outcome, Gathered(meta, rows=loop.rows > 0), folder, ran)
 
 
 def _both(heed: Callable[[], None], too: Callable[[], None] | None) -> Callable[[], None]:
