@@ -72,6 +72,23 @@ def test_one_that_could_not_begin_can_be_stopped(tmp_path: Path) -> None:
     assert not (tmp_path / FILE).exists()
 
 
+def test_one_that_cannot_read_what_it_is_told_says_so_and_keeps_its_rows(tmp_path: Path) -> None:
+    looks = count()
+
+    def read(_: Iterable[str]) -> Mapping[str, str]:
+        if next(looks) < 4:
+            return {}
+        raise IndexError("a field is missing")
+
+    monitored = Monitor(tmp_path, read, 10**6, set())
+    monitored.start()
+    until(lambda: not monitored._thread.is_alive())
+    monitored.stop()
+    (doubt,) = monitored.doubts()
+    assert doubt.type == "monitor_incomplete" and "a field is missing" in doubt.message
+    assert pq.read_table(tmp_path / FILE).num_rows > 0
+
+
 def test_every_counter_is_read(tmp_path: Path) -> None:
     root = plant(
         tmp_path,

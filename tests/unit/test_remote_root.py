@@ -62,6 +62,14 @@ def test_it_reads_what_is_there(there: RemoteRoot, tmp_path: Path) -> None:
     assert there.real_path(str(tmp_path / "link")) == HERE.real_path(str(tmp_path / "link"))
 
 
+def test_what_a_file_says_is_never_taken_for_the_next_file(there: RemoteRoot, tmp_path: Path) -> None:
+    """As a thread's name, which may hold any bytes."""
+    names = [str(tmp_path / name) for name in ("a", "b", "c")]
+    for name in names:
+        Path(name).write_text(f"1 (\n==> /a <==\n) S\n==> {names[2]} <==\n{name}\n")
+    assert there.read_all(names) == HERE.read_all(names)
+
+
 def test_it_writes_what_is_there(there: RemoteRoot, tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("longer than what comes")
@@ -91,6 +99,7 @@ def test_it_sets_threads(there: RemoteRoot) -> None:
     [
         lambda root: root.write("/tmp/not there", "x"),
         lambda root: root.write("/proc/version", "x"),
+        lambda root: root.append("/dev/full", "x"),
         lambda root: root.make_folder("/tmp"),
         lambda root: root.remove_folder("/tmp"),
         lambda root: root.set_policy(4_000_000, "fifo", 1),

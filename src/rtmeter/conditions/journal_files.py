@@ -143,9 +143,8 @@ class FileThere:
         self._root.do(_sync(path, folder))
 
     def append(self, line: bytes) -> None:
-        path = quote(self._path)
-        self._root.do(f"printf '%s\\n' {quote(line.decode().removesuffix(chr(10)))} >>{path}")
-        self._root.do(_sync(path))
+        self._root.append(self._path, line.decode())
+        self._root.do(_sync(quote(self._path)))
 
     def close(self) -> None:
         """Nothing is open."""

@@ -126,7 +126,10 @@ class Monitor:
             self._table.add(self._row())
         except ConnectionLostError as error:
             self._table.broken = str(error)
-        self._table.close()
+        except Exception as error:  # what other machines say may be anything
+            self._table.broken = f"what the machine says cannot be read ({error!r})"
+        finally:
+            self._table.close()
 
     def _tell(self, row: MonitorRow) -> None:
         """Nobody depends on it: what cannot be written is left out."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import os
 import re
+import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from shlex import join, quote
@@ -14,7 +15,6 @@ from rtmeter.host.root import Root
 from rtmeter.values import parse_cpus
 
 _POLICIES = {"other": "-o", "fifo": "-f", "rr": "-r", "batch": "-b", "idle": "-i"}
-_HEADER = re.compile(r"^==> (/.+) <==\n", re.MULTILINE)
 _ERRNO = {os.strerror(number).lower(): number for number in errno.errorcode}
 _ERRNO |= {"resource busy": errno.EBUSY}  # as musl has it
 
@@ -43,8 +43,11 @@ class RemoteRoot(Root):
         wanted = list(names)
         if not wanted:
             return {}
-        _, content = self._ask(f"head -v -n 999999999 -- {join(wanted)} 2>/dev/null")
-        _, *pieces = _HEADER.split(content.decode(errors="replace"))
+        way = "/" + "".join("/" if bit == "1" else "./" for bit in f"{secrets.randbits(32):032b}")
+        detours = join(way + name for name in wanted)  # no content can pretend to be such a header
+        _, content = self._ask(f"head -v -n 999999999 -- {detours} 2>/dev/null")
+        header = re.compile(rf"^==> {re.escape(way)}(/.+) <==\n", re.MULTILINE)
+        _, *pieces = header.split(content.decode(errors="replace"))
         found = {name: text.strip() for name, text in zip(pieces[::2], pieces[1::2], strict=True)}
         return {name: found[name] for name in wanted if name in found}
 
@@ -108,7 +111,7 @@ class RemoteRoot(Root):
 
     def do(self, script: str) -> None:
         """Raises OSError with the number that stands for what the program there says."""
-        code, said = self._ask(f"{script} 2>&1")
+        code, said = self._ask(f"{{ {script}; }} 2>&1")
         if code != 0:
             lines = said.decode(errors="replace").strip().splitlines() or [f"exit code {code}"]
             reasons = [line.rpartition(": ")[2] for line in lines]
