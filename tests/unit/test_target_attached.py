@@ -16,8 +16,9 @@ import pytest
 from rigs_here import URL, board_at, program, traceable
 from rtmeter.campaign.matrix import cell_from
 from rtmeter.campaign.rules import settle
+from rtmeter.conditions.target import held, reached
 from rtmeter.errors import RtmeterError
-from rtmeter.host import state
+from rtmeter.host import remote_lock, state
 from rtmeter.host.identity import machine_id
 from rtmeter.host.root import Root
 from rtmeter.measure.cell import need_the_machine, run_cell, source_of
@@ -136,6 +137,16 @@ def test_a_running_program_is_looked_at_and_goes_on(
         record, _ = ran_awake(tmp_path, pid=pid)
         assert record.status == "complete" and record.valid, record.error
         assert record.summary is not None and record.summary.counts["served"] > 20
+
+
+def test_who_starts_a_program_there_to_look_at_it_has_the_machine(board: Path, tmp_path: Path) -> None:
+    with Together(asked(command=command(tmp_path)), Stop()):
+        with reached(URL) as other, pytest.raises(RtmeterError, match="is measured already"):
+            remote_lock.take(other.shell)
+        with held(URL):  # as the cells of its threads do
+            pass
+    with running(tmp_path) as pid, Together(asked(pid=pid), Stop()), reached(URL) as other:
+        remote_lock.take(other.shell)
 
 
 @pytest.mark.parametrize(

@@ -22,6 +22,9 @@ from rtmeter.model import TARGET, Cell, Doubt
 from rtmeter.values import visible
 
 FIELD = "on"
+_HELD: set[str] = set()
+"""Targets whose lock this process holds."""
+
 _OFF_S = 60
 """By how much the clocks of two machines may differ before it is said."""
 
@@ -56,9 +59,15 @@ def held(url: str) -> Iterator[RemoteRoot]:
     """The machine there and its lock, which may be this process's own already. Raises RtmeterError if it
     cannot be reached, or is measured already."""
     with reached(url) as root:
-        if not (lock.is_ours() and is_same(root, Root())):
-            remote_lock.take(root.shell)
-        yield root
+        if url in _HELD or (lock.is_ours() and is_same(root, Root())):
+            yield root
+            return
+        remote_lock.take(root.shell)
+        _HELD.add(url)
+        try:
+            yield root
+        finally:
+            _HELD.discard(url)
 
 
 @contextmanager

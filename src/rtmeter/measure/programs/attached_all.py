@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Self
 
 from rtmeter.conditions import Standing
-from rtmeter.conditions.target import reached
+from rtmeter.conditions.target import held, reached
 from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
 from rtmeter.host.threads import Task
@@ -53,10 +53,12 @@ class Together:
         self._stack.close()
 
     def reach(self, stack: ExitStack) -> None:
-        """The machine of the program, if it is not reached yet, until the stack is left."""
+        """The machine of the program, if it is not reached yet, until the stack is left; and its lock, where
+        the program is started and so disturbs who measures there."""
         url = self._cell.hosts.get(TARGET)
         if url is not None and self._root.host == LOCAL:
-            self._root = stack.enter_context(reached(url))
+            starts = "command" in self._cell.config["attach"]
+            self._root = stack.enter_context(held(url) if starts else reached(url))
             attaching.check(self._root)
 
     @property
