@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import itertools
 import os
+import stat
 from contextlib import suppress
 from pathlib import Path
 from shlex import quote
@@ -17,6 +18,7 @@ from rtmeter.host.remote_root import RemoteRoot
 from rtmeter.host.trust import require_trusted
 
 ASIDE = ".aside-"
+_LOOK = 0o055
 
 
 class JournalFile(Protocol):
@@ -100,8 +102,10 @@ class FileHere:
     def _show(self) -> None:
         """Lets every user see whether root has a journal, whatever umask its folder was made under."""
         if self.path.parent == state.SYSTEM and os.geteuid() == 0:
-            with suppress(FileNotFoundError):
-                state.SYSTEM.chmod(0o755)
+            with suppress(OSError):  # it is not there, or its disk takes no change
+                mode = stat.S_IMODE(state.SYSTEM.stat().st_mode)
+                if mode | _LOOK != mode:
+                    state.SYSTEM.chmod(mode | _LOOK)
 
 
 _FOLDER = f"""

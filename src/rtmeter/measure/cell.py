@@ -78,7 +78,7 @@ def run_cell(
     source = source or source_of(cell)
     ran = Ran(datetime.now(UTC), None)
     standing: conditions.Standing | None = None
-    shift_ns, off = None, None  # of a target's clock
+    shift_ns, off, told_ns = None, None, None  # of a target's clock
     try:
         source.prepare()
         with machine_of(cell) as root:
@@ -88,8 +88,9 @@ def run_cell(
             with store.writing(new.folder), endured as standing:
                 ran = _looked(ran, cell, standing)
                 if TARGET in cell.hosts:
-                    shift_ns, off = uptime_shift_ns(root), clock_doubt(root)
+                    told_ns, off = uptime_shift_ns(root), clock_doubt(root)
                 outcome = source.run(new.folder, stop, on_progress, standing)
+                shift_ns = told_ns  # else the rows may not be whole
         outcome = _under(standing, outcome)
     except NotBuiltError as error:
         outcome = Outcome("skipped", error)
