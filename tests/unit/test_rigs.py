@@ -274,18 +274,18 @@ def test_a_rig_is_asked_before_its_first_cell_and_after_each_that_failed(
 ) -> None:
     (one,) = read_rigs(file_of(tmp_path, {"a": ""}))
     (cell, _) = read_campaign(campaign(tmp_path), rigs=(one,)).cells
-    asked, answers = list[str](), [None, RtmeterError("is gone")]
+    asked, answers = list[bool](), [None, RtmeterError("is gone")]
     part = measured._Part(None, one, Stops((one,)).of["a"], Heard({}))  # type: ignore[arg-type]
-    monkeypatch.setattr(part, "_silent", lambda: asked.append("?") or answers[len(asked) - 1])
+    monkeypatch.setattr(part, "_silent", lambda failed: asked.append(failed) or answers[len(asked) - 1])
     whole = record("x")
     failed = whole.changed(
         status="failed",
         error={"field": None, "value": None, "message": "m", "remedy": None, "where": None},
     )
     assert [part._refused(cell, before) for before in (None, whole, whole)] == [None, None, None]
-    assert asked == ["?"]
+    assert asked == [False]
     gone = part._refused(cell, failed)
-    assert gone is answers[1] and asked == ["?", "?"]
+    assert gone is answers[1] and asked == [False, True]
     assert part._refused(cell, failed) is gone and len(asked) == 2  # given up: not asked again
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from typing import Any, Protocol
 
-from rtmeter.conditions.target import FIELD
+from rtmeter.conditions.target import FIELD, held
 from rtmeter.errors import RtmeterError
 from rtmeter.host.labgrid import acquired
 from rtmeter.host.ssh import Ssh
@@ -123,25 +123,32 @@ class _Part:
     def _refused(self, cell: Cell, before: CellRecord | None) -> RtmeterError | None:
         """Why the cell is known to fail; ``before``: the one measured before it."""
         del cell
-        if before is not None and before.status == "failed":
+        failed = before is not None and before.status == "failed"
+        if failed:
             self._seen = False
         if self._dead is None and not self._seen:
-            self._dead = self._silent()
+            self._dead = self._silent(failed)
             self._seen = self._dead is None
         return self._dead
 
-    def _silent(self) -> RtmeterError | None:
-        """Why the rig does not answer, once it has not for as long as it may, or nobody waits any more."""
+    def _silent(self, failed: bool) -> RtmeterError | None:
+        """Why the rig does not answer, once it has not for as long as it may, or nobody waits any more; after
+        a cell that failed also why it is not free: a link that was cut may hold its lock for a while."""
         limit = time.monotonic() + self._rig.patience_ns / 1e9
         with self._stop.being_heeded():
             while True:
+                words = "does not answer"
                 try:
                     Ssh(self._rig.address, FIELD).run(":")
+                    words = "is not free"
+                    if failed:
+                        with held(self._rig.address):
+                            pass
                     return None
                 except RtmeterError as error:
                     if time.monotonic() >= limit or self._stop.asked:
                         return _named(error, self._rig)
-                self._watcher.says("does not answer")
+                self._watcher.says(words)
                 again = time.monotonic() + _ASK_EVERY_S
                 while time.monotonic() < min(again, limit) and not self._stop.asked:
                     time.sleep(_LOOK_EVERY_S)
