@@ -15,7 +15,7 @@ from rtmeter import cli
 from rtmeter.cli.alone import alone
 from rtmeter.conditions.journal import FILE, Journal
 from rtmeter.conditions.resources import File
-from rtmeter.conditions.restore import restore, restore_before_a_run
+from rtmeter.conditions.restore import Restored, restore, restore_before_a_run
 from rtmeter.conditions.target import machine_of
 from rtmeter.errors import RtmeterError
 from rtmeter.host import state
@@ -104,6 +104,21 @@ def test_what_root_left_is_told_to_who_restores_too(
     assert "nothing was to be put back" not in capsys.readouterr().out
     (tmp_path / FILE).unlink()
     assert cli.invoke(["restore"]) == 0
+
+
+@pytest.mark.parametrize(("more", "waits"), [([], False), (["--wait"], True)])
+def test_a_target_that_is_measured_is_waited_for_where_that_is_asked(
+    monkeypatch: pytest.MonkeyPatch, more: list[str], waits: bool
+) -> None:
+    asked = list[bool]()
+
+    def restored(url: str, *, set_aside: bool, say: object) -> Restored:
+        asked.append(say is not None)
+        return Restored((), (), None)
+
+    monkeypatch.setattr("rtmeter.conditions.target.restore_on", restored)
+    assert cli.invoke(["restore", "--on", "ssh://board", *more]) == 0
+    assert asked == [waits]
 
 
 @pytest.fixture

@@ -56,6 +56,21 @@ def test_one_holds_it_at_a_time_and_says_who_it_is(connect: Path) -> None:
     assert (connect / machine_lock.FILE).stat().st_mode & 0o777 == 0o666
 
 
+def test_who_waits_says_for_whom_and_has_it_then(connect: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(remote_lock, "_LOOK_EVERY_S", 0.01)
+    first, second, third = shell(), shell(), shell()
+    said = list[str]()
+    try:
+        remote_lock.take(first)
+        remote_lock.take(second, lambda words: (said.append(words), first.close())[0])
+        assert len(said) == 1 and f"process {os.getpid()}" in said[0]
+        with pytest.raises(RtmeterError, match="is measured already"):
+            remote_lock.take(third)
+    finally:
+        for one in (first, second, third):
+            one.close()
+
+
 @pytest.mark.parametrize("what", ["fifo", "link", "dangling", "second name", "folder"])
 def test_what_others_put_in_its_place_is_told_and_left(connect: Path, what: str) -> None:
     lock, precious = connect / machine_lock.FILE, connect / "precious"

@@ -127,7 +127,7 @@ def test_the_lock_of_a_target_that_is_this_machine_is_not_taken_twice(
     board: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     taken: list[str] = []
-    monkeypatch.setattr(remote_lock, "take", lambda shell: taken.append(shell.ssh.target))
+    monkeypatch.setattr(remote_lock, "take", lambda shell, _: taken.append(shell.ssh.target))
     monkeypatch.setenv("RTMETER_STATE_DIR", str(tmp_path / "state"))
     with lock.machine_lock("a test"), held(URL):
         assert taken == [URL]  # it booted another time, so it is another machine

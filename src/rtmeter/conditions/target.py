@@ -6,7 +6,7 @@ import math
 import re
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from rtmeter.conditions.component import is_same, keep_off
@@ -55,14 +55,14 @@ def reached(url: str) -> Iterator[RemoteRoot]:
 
 
 @contextmanager
-def held(url: str) -> Iterator[RemoteRoot]:
+def held(url: str, say: Callable[[str], None] | None = None) -> Iterator[RemoteRoot]:
     """The machine there and its lock, which may be this process's own already. Raises RtmeterError if it
-    cannot be reached, or is measured already."""
+    cannot be reached, or is measured already; with ``say`` who measures there is waited for, and said."""
     with reached(url) as root:
         if url in _HELD or (lock.is_ours() and is_same(root, Root())):
             yield root
             return
-        remote_lock.take(root.shell)
+        remote_lock.take(root.shell, say)
         _HELD.add(url)
         try:
             yield root
@@ -94,9 +94,10 @@ def _put_back(root: Root, left: str) -> None:
             print(visible(f"{left}: {undone}"), file=sys.stderr)
 
 
-def restore_on(url: str, *, set_aside: bool = False) -> Restored:
-    """restore() of a target, by the journal there. Raises RtmeterError if it cannot be reached."""
-    with held(url) as root:
+def restore_on(url: str, *, set_aside: bool = False, say: Callable[[str], None] | None = None) -> Restored:
+    """restore() of a target, by the journal there; ``say``: as of held(). Raises RtmeterError if it cannot be
+    reached."""
+    with held(url, say) as root:
         return restore(root, set_aside=set_aside)
 
 

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import socket
+import time
+from collections.abc import Callable
 from shlex import quote
 
 from rtmeter.host import lock as machine_lock
 from rtmeter.host import state
 from rtmeter.host.remote_shell import Shell
 
+_LOOK_EVERY_S = 1.0
 _HELD, _PLANTED = 75, 76
 _TAKE = """
 lock=/tmp/{file}
@@ -31,12 +34,18 @@ fi
 nothing is written but to a file of one's own, which nobody else can replace in a sticky folder."""
 
 
-def take(shell: Shell) -> None:
-    """Holds the lock until the shell ends. Raises RtmeterError, also if somebody else holds it."""
+def take(shell: Shell, say: Callable[[str], None] | None = None) -> None:
+    """Holds the lock until the shell ends. Raises RtmeterError, also if somebody else holds it; with ``say``
+    that one is waited for, and said."""
     about = quote(machine_lock.about(f"rtmeter on {socket.gethostname()}"))
     names = {"file": machine_lock.FILE, "given": state.VARIABLE}
     script = _TAKE.format(**names, about=about, held=_HELD, planted=_PLANTED)
     code, said = shell.run(script)
+    if code == _HELD and say is not None:
+        say(f"waiting for {machine_lock.holder(said)}")
+        while code == _HELD:
+            time.sleep(_LOOK_EVERY_S)
+            code, said = shell.run(script)
     if code == _HELD:
         message = f"is measured already, by {machine_lock.holder(said)}"
         cut = "where its link was cut, the sshd there ends it once it notices (ClientAliveInterval 5)"

@@ -48,7 +48,7 @@ def command(
     if on is not None:
         from rtmeter.conditions.target import parse_on, restore_on
 
-        done = restore_on(parse_on(on), set_aside=set_aside)
+        done = restore_on(parse_on(on), set_aside=set_aside, say=tell if wait else None)
         print_json(done.to_json()) if as_json else print(*map(harmless, done.lines()), sep="\n")
         return exit_codes.PASS if done.whole else exit_codes.ERROR
     root = Root()
