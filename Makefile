@@ -11,6 +11,9 @@ JOBS ?= $(shell nproc)
 WORKERS ?= $(shell echo $$(( 3 * $$(nproc) )))
 # Compiled once: the tests start rtmeter hundreds of times.
 unexport PYTHONDONTWRITEBYTECODE
+# What is built is the same whether .venv is active or not: it has packages of middleware that the system has too.
+unexport VIRTUAL_ENV
+export PATH := $(subst $(CURDIR)/$(VENV)/bin:,,$(PATH))
 # The tests build a wheel, and an adapter beside the core, of what this has compiled already.
 export CC CXX
 export CMAKE_C_COMPILER_LAUNCHER = $(shell command -v ccache)

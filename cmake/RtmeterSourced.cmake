@@ -16,13 +16,15 @@ function(rtmeter_sourced INTO)
   set(${INTO} ${told} PARENT_SCOPE)
 endfunction()
 
-# Forgets what was found. Stays: what CMake knows of itself and of the compilers, our own options, and what was given
-# on this command line.
+# Forgets what was found. Stays: what CMake knows of itself and of the compilers, our own options (a BOOL or a STRING;
+# what is found is a path), and what was given on this command line.
 function(rtmeter_forget_found)
   get_cmake_property(names CACHE_VARIABLES)
   foreach(name IN LISTS names)
     get_property(help CACHE ${name} PROPERTY HELPSTRING)
-    if(NOT name MATCHES "^(CMAKE_.*|RTMETER_(TESTS|BENCH|WERROR|SANITIZE|SOURCE_DIR)|BUILD_[A-Z_]+)$"
+    get_property(type CACHE ${name} PROPERTY TYPE)
+    if(NOT name MATCHES "^(CMAKE_.*|RTMETER_SOURCE_DIR|BUILD_[A-Z_]+)$"
+       AND NOT "${name} ${type}" MATCHES "^RTMETER_[A-Z0-9_]+ (BOOL|STRING)$"
        AND NOT help MATCHES "specified on the command line")
       unset(${name} CACHE)
     endif()

@@ -6,7 +6,7 @@ from __future__ import annotations
 import os
 import re
 import subprocess
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -35,11 +35,13 @@ endif()
 """
 
 
-def configure(build: Path, environment: Mapping[str, str]) -> Rows:
+def configure(build: Path, environment: Mapping[str, str], given: Sequence[str] | None = None) -> Rows:
     """Configures rtmeter in a folder, which must succeed; returns state and need of each adapter."""
     clean = {name: value for name, value in os.environ.items() if name not in SOURCED}
+    if given is None:
+        given = [f"-DRTMETER_ADAPTERS={'' if FULL else FEW}"]
     done = subprocess.run(
-        ["cmake", "-S", ROOT, "-B", build, "-G", "Ninja", f"-DRTMETER_ADAPTERS={'' if FULL else FEW}"],
+        ["cmake", "-S", ROOT, "-B", build, "-G", "Ninja", *given],
         env=clean | environment,
         capture_output=True,
         text=True,
@@ -152,6 +154,40 @@ def test_no_package_of_another_ros_2_stands_in_for_one_that_is_sourced(
         for adapter in ("rcl", "rclpy", "ros2"):
             assert rows[adapter] == ("not built", "apt install ros-planted-rmw")
     assert configure(build, {}) == without
+
+
+def test_what_was_asked_for_is_built_whatever_is_sourced_later(tmp_path: Path) -> None:
+    """The adapter zenoh tells by what it needs whether it was: with sanitizers nothing is fetched for it. A
+    probe that is built no more does not stay, to be measured with."""
+    given = ["-DRTMETER_ADAPTERS=null;zenoh", "-DRTMETER_ZENOH=ON", "-DRTMETER_SANITIZE=thread"]
+    asked = configure(tmp_path, {}, [*given, "-DRTMETER_PORTABLE=ON", "-DRTMETER_UNITY=OFF"])
+    assert asked["zenoh"] == ("not built", "a build without sanitizers: stable Rust has none")
+
+    adapters = tmp_path / "adapters"
+    probes = {name: adapters / name / f"rtmeter-probe-{name}" for name in ("null", "zenoh", "lcm")}
+    for probe in probes.values():
+        probe.parent.mkdir(exist_ok=True)
+        probe.touch()
+    assert configure(tmp_path, {}, []) == asked
+    assert configure(tmp_path, {"VIRTUAL_ENV": str(tmp_path / "venv")}, []) == asked
+    cache = (tmp_path / "CMakeCache.txt").read_text()
+    assert "RTMETER_PORTABLE:BOOL=ON\n" in cache
+    assert "RTMETER_UNITY:BOOL=OFF\n" in cache
+    assert [name for name, probe in probes.items() if probe.exists()] == ["null"]
+
+
+def test_what_make_builds_is_the_same_in_an_active_venv() -> None:
+    """Which leads CMake first to PyPI's packages of middleware that the system has too."""
+    venv = ROOT / ".venv"
+    done = subprocess.run(
+        ["make", "--eval", 'told:; @echo "$${VIRTUAL_ENV-none} $$PATH"', "told"],
+        cwd=ROOT,
+        env=os.environ | {"VIRTUAL_ENV": str(venv), "PATH": f"{venv}/bin:{os.environ['PATH']}"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stdout == f"none {os.environ['PATH'].replace(f'{venv}/bin:', '')}\n"
 
 
 def test_an_adapter_that_there_is_not_is_refused(tmp_path: Path) -> None:
