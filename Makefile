@@ -44,10 +44,13 @@ help: ## List the targets
 packages-%:
 	@tools/install-packages.sh $*
 
-$(VENV)/requirements.stamp: requirements.lock | packages-build
+# pip is the last that is made of an environment: one that was given up half-way is made anew.
+$(BIN)/pip: | packages-build
 	@[[ -n "$(PYTHON)" ]] || { echo "make: Python 3.11 or newer is needed; set PYTHON to one" >&2; exit 1; }
+	@$(PYTHON) -m venv --clear $(VENV)
+
+$(VENV)/requirements.stamp: requirements.lock | $(BIN)/pip
 	@echo "installing Python packages into $(VENV)"
-	@[[ -x $(BIN)/python ]] || $(PYTHON) -m venv $(VENV)
 	@mkdir -p build
 	@sed -n '/^uv==/,/[^\\]$$/p' requirements.lock >build/uv.txt
 	@$(PIP) install $(locked) build/uv.txt

@@ -72,7 +72,8 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
     chromium = shutil.which("chromium-headless-shell") or shutil.which("chromium")
-    assert chromium, "these tests need Debian's chromium-headless-shell (packages/test.txt)"
+    if chromium is None:
+        pytest.skip("no chromium-headless-shell or chromium is installed (packages/test.txt)")
     with sync_playwright() as playwright:
         started = playwright.chromium.launch(executable_path=chromium, args=FLAGS, timeout=LIMIT_MS)
         yield started
