@@ -25,9 +25,15 @@ else
   echo "$refusal"
 fi
 
+newest_run() {
+  ls -td results/*/demo/*/ 2>/dev/null | head -1 || true
+}
+
+before=$(newest_run)
 status=0
 "$rtmeter" run "$campaign" "${only[@]}" || status=$?
-newest=$(ls -td results/*/demo/*/ | head -1)
+newest=$(newest_run)
+[[ "$newest" != "$before" ]] || exit 1  # it did not begin, and has said why
 report=$("$rtmeter" report "$newest")
 echo "report: $report (open it in a browser)"
 echo
