@@ -51,10 +51,12 @@ def test_the_first_place_wins(only_ours: Path, monkeypatch: pytest.MonkeyPatch) 
     workspace = make_probe(only_ours / "workspace" / "lib" / "rtmeter", "b")
     installed = make_probe(only_ours / "checkout" / "src" / "rtmeter" / "probes", "c")
     on_path = make_probe(only_ours / "bin", "d")
+    make_probe(only_ours / "lib" / "rtmeter", "d")
+    beside = make_probe(only_ours / "lib" / "rtmeter", "e")  # as `make install` puts it
     monkeypatch.setenv("RTMETER_PROBE_PATH", f"{only_ours / 'nowhere'}{os.pathsep}{named.parent}")
     monkeypatch.setenv("AMENT_PREFIX_PATH", str(only_ours / "workspace"))
     monkeypatch.setenv("PATH", f"{on_path.parent}{os.pathsep}/bin")
-    assert probes.find_probes() == {"a": named, "b": workspace, "c": installed, "d": on_path}
+    assert probes.find_probes() == {"a": named, "b": workspace, "c": installed, "d": on_path, "e": beside}
 
 
 def test_a_checkouts_builds_are_used_if_they_are_fit_to_measure(only_ours: Path) -> None:

@@ -66,7 +66,8 @@ _CHECKOUT = _PACKAGE.parents[1]
 def search_path() -> Iterator[Path]:
     """The folders that are looked through, the first one that has a probe wins.
 
-    RTMETER_PROBE_PATH, the package's own, a checkout's builds, colcon workspaces, PATH.
+    RTMETER_PROBE_PATH, the package's own, a checkout's builds, colcon workspaces, PATH; of a prefix whose
+    programs are in PATH, what is installed there too.
     """
     yield from _split("RTMETER_PROBE_PATH")
     yield _PACKAGE / "probes"
@@ -74,7 +75,10 @@ def search_path() -> Iterator[Path]:
         yield from sorted((build / "adapters").glob("*"))
     for workspaces in ("AMENT_PREFIX_PATH", "CMAKE_PREFIX_PATH"):  # colcon sets the latter for plain CMake
         yield from (prefix / "lib" / "rtmeter" for prefix in _split(workspaces))
-    yield from _split("PATH")
+    for folder in _split("PATH"):
+        yield folder
+        if folder.name == "bin":
+            yield folder.parent / "lib" / "rtmeter"
 
 
 def _split(variable: str) -> list[Path]:
