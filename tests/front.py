@@ -98,6 +98,12 @@ def rows_of(log: Path) -> int:
         return 0
 
 
+def sleeps_of(tid: int) -> int:
+    """How often a thread has waited for something; not how often another took its CPU."""
+    status = Path(f"/proc/{tid}/status").read_text()
+    return int(status.partition("\nvoluntary_ctxt_switches:")[2].split()[0])
+
+
 @contextmanager
 def stopped(tid: int) -> Iterator[None]:
     """Stops one thread of another process while the block runs; its other threads go on."""

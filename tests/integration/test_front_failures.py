@@ -7,14 +7,13 @@ import shutil
 import signal
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from front import ended, probes_of, rows_of, rtmeter, running, stopped
+from front import ended, probes_of, rows_of, rtmeter, running, sleeps_of, stopped
 from rtmeter import cli
 from rtmeter.campaign.matrix import cell_from
 from rtmeter.campaign.rules import settle
@@ -28,6 +27,7 @@ from stored import cell_json
 from waiting import until
 
 NOBODY = 65534
+RING_ROWS = 32_768
 WAKEUP = ["measure", "wakeup", "--adapter", "posix", "--warm-up", "0s"]
 
 
@@ -203,7 +203,8 @@ def test_a_null_adapter_has_no_server(tmp_path: Path) -> None:
 
 
 def test_a_full_ring_makes_the_result_invalid(tmp_path: Path) -> None:
-    """The writer stands still until more releases have passed than the ring holds (32,768)."""
+    """The writer stands still until the measured thread, the probe's first, has slept for more releases than
+    the ring holds."""
     options = ["--period", "100us", "--duration", "14s", "--deadline", "1h", "--json"]
     with running(*WAKEUP, *options, "--out", tmp_path / "cell") as front:
         until(lambda: rows_of(tmp_path / "cell.partial" / store.CLIENT_LOG) > 100, of=front)
@@ -211,7 +212,8 @@ def test_a_full_ring_makes_the_result_invalid(tmp_path: Path) -> None:
         threads = Path(f"/proc/{probe}/task").iterdir()
         (writer,) = (int(t.name) for t in threads if (t / "comm").read_text().strip() == "rtm-writer")
         with stopped(writer):
-            time.sleep(5)
+            enough = sleeps_of(probe) + RING_ROWS + 1_000
+            until(lambda: sleeps_of(probe) > enough, of=front)
         done = ended(front)
     assert cell_json(tmp_path / "cell")["counters"]["overflow"] > 0
     assert done.code == 1

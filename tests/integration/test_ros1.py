@@ -42,6 +42,7 @@ from probe_runs import (
 )
 from ros1_runs import CYCLE, PERIOD, ROS1, at, master_of
 
+from front import sleeps_of
 from rtmeter.measure.probe.probes import find_probes
 from rtmeter.model import ABSENT, SERVED
 from waiting import until
@@ -234,19 +235,13 @@ def test_no_message_wakes_a_server_whose_spinner_calls_back(tmp_path: Path, mast
     config = ROS1 | ENDLESS | at(master[0])
     with client_and_server(tmp_path, config, {"receive": "listener"}) as (client, server):
         first = client.until("progress")["released"]
-        before = sleeps(server.process.pid)
+        before = sleeps_of(server.process.pid)
         while (released := client.until("progress")["released"]) < first + 200:
             pass
-        woken = sleeps(server.process.pid) - before
+        woken = sleeps_of(server.process.pid) - before
         interrupted(client)
         assert server.end() == 0, server.events
     assert woken < (released - first) / 2
-
-
-def sleeps(pid: int) -> int:
-    """How often the main thread of the process has gone to sleep."""
-    status = Path(f"/proc/{pid}/task/{pid}/status").read_text()
-    return int(status.partition("\nvoluntary_ctxt_switches:")[2].split()[0])
 
 
 def interrupted(one: Probe) -> None:
