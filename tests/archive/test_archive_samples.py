@@ -21,7 +21,7 @@ from rtmeter.archive.add import add
 from rtmeter.archive.check import check, sampled
 from rtmeter.archive.engine import Engine, answering, rows
 from rtmeter.archive.prune import KEPT_HOURS, SAMPLES_DAYS, prune
-from rtmeter.archive.samples import SURROUNDINGS, late_releases, near
+from rtmeter.archive.samples import SURROUNDINGS, near
 from rtmeter.archive.schema import OF_SAMPLES, STAMPS
 from rtmeter.archive.tables import Archive, archive_at
 from rtmeter.cli.commands.archive import prune_
@@ -29,6 +29,7 @@ from rtmeter.judge.verdict import misses
 from rtmeter.results.cells import find_cells
 from rtmeter.statistics.judged import judged_run
 from rtmeter.statistics.quantities import _QUANTITIES
+from rtmeter.statistics.views import missed
 from synthetic import COLUMNS, Made, columns_of, meta_of, rows_of, write_cell
 
 LATE = (101, 420, 421, 620)
@@ -334,10 +335,10 @@ def test_late_is_what_the_verdict_calls_a_miss() -> None:
         columns, meta = columns_of(one, rows_of(one)), meta_of(one)
         run = judged_run(meta, lambda columns=columns: [columns])
         for deadline_ns in (1_000_000, 20_000_000):
-            found = late_releases(meta, lambda columns=columns: [columns], deadline_ns)
+            found = missed(meta, [columns], deadline_ns)
             expected = misses(run, deadline_ns)
             assert len(found) == expected.total and (60 in found) == (deadline_ns == 1_000_000)
-        without = late_releases(meta, lambda columns=columns: [columns], None)
+        without = missed(meta, [columns], None)
         assert len(without) == expected.skipped + expected.lost > 0
 
 

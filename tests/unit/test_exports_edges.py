@@ -81,9 +81,9 @@ def test_a_miss_is_lost_skipped_or_beyond_the_deadline_and_never_of_the_warm_up(
     status = np.array([LOST, SERVED, SKIPPED, SERVED, LOST, SERVED, SERVED])
     status[:3] |= WARM_UP_FLAG
     values = np.array([ABSENT, 900, ABSENT, 500, ABSENT, 501, ABSENT])
-    found = phases.misses({"status": status}, values, 500)
+    found = phases.marks({"status": status}, values, 500)
     assert {name: rows.tolist() for name, rows in found.items()} == {"lost": [4], "skipped": [], "late": [5]}
-    assert "late" not in phases.misses({"status": status}, values, None)
+    assert "late" not in phases.marks({"status": status}, values, None)
 
 
 @pytest.mark.parametrize("measurement", ["roundtrip", "request"])

@@ -15,13 +15,13 @@ from rtmeter.archive.once import rows_there, until_first, write_once
 from rtmeter.archive.schema import CELLS, SAMPLED, SAMPLES, SCHEMAS, STAMPS
 from rtmeter.archive.tables import Archive
 from rtmeter.errors import RtmeterError
-from rtmeter.model import ABSENT, SKIPPED, STATUS_NAMES, TWO_ENDS, WARM_UP_FLAG
+from rtmeter.model import ABSENT, STATUS_NAMES, WARM_UP_FLAG
 from rtmeter.results import store
 from rtmeter.results.cells import StoredCell
 from rtmeter.results.data import samples_of
 from rtmeter.samples.rows import Samples
-from rtmeter.statistics.quantities import Chunks, Columns, Ints, judged_quantity
-from rtmeter.statistics.views import LATER, OUTCOME_BITS, per_release
+from rtmeter.statistics.quantities import Columns, Ints
+from rtmeter.statistics.views import OUTCOME_BITS, missed
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -138,28 +138,15 @@ def _sources(cell: StoredCell, deadline_ns: int | None) -> Iterator[tuple[Column
     if first_k and before.is_file():
         samples = Samples(before)
         names = sorted(samples.columns - {"k", "status", "warm_up"})
-        late = late_releases(cell.record.meta, lambda: samples.chunks(*names), deadline_ns)
+        late = missed(cell.record.meta, samples.chunks(*names), deadline_ns)
         for rows in samples.chunks(*names):
             older = rows["k"] < first_k
             if older.any():
                 yield {name: column[older] for name, column in rows.items()}, True, late
     chunks = store.chunks(cell.folder)
-    late = late_releases(cell.record.meta, chunks, deadline_ns)
+    late = missed(cell.record.meta, chunks(), deadline_ns)
     for rows in chunks():
         yield rows, False, late
-
-
-def late_releases(meta: Mapping[str, Any], chunks: Chunks, deadline_ns: int | None) -> Ints:
-    """The k of all misses, ascending: late, lost, and skipped where that is a miss by itself. Without a
-    deadline none is late."""
-    latest = LATER - 1 if deadline_ns is None else deadline_ns
-    found = [np.empty(0, np.int64)]
-    for block in per_release(meta, judged_quantity(meta), chunks()):
-        missed = block.value > latest
-        if meta["measurement"] not in TWO_ENDS:
-            missed |= block.outcome == SKIPPED
-        found.append(block.k[missed])
-    return np.concatenate(found)
 
 
 def near(k: Ints, late: Ints) -> NDArray[np.bool_]:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from rtmeter.attach.asleep import MESSAGE
 from rtmeter.attach.jobs import RELATIVE, Job, paced
+from rtmeter.statistics.ranks import quantile_index, share_of
 
 EXACT_NS, BUDGET_NS = 10, 50_000
 """How far an expiry may be off its grid: programs count with fractions; the kernel sets a deadline thread's
@@ -200,8 +201,9 @@ def _is_corrected(jobs: Sequence[Job], distances: Sequence[int]) -> bool:
 
 def _spread(values: Sequence[int]) -> int:
     """Between the quartiles."""
-    first, third = np.quantile(values, (0.25, 0.75), method="inverted_cdf").tolist()
-    return int(third - first)
+    ordered = sorted(values)
+    first, third = (ordered[quantile_index(len(ordered), share_of(quarter))] for quarter in ("25", "75"))
+    return third - first
 
 
 def changing(jobs: Iterable[Job], loop: AttachedLoop) -> Iterator[tuple[Job, int | None]]:

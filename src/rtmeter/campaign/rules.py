@@ -169,7 +169,7 @@ def _check_scheduling(o: CellOptions) -> None:
         )
 
 
-_RECEIVED_IN_CYCLES = {
+RECEIVED_IN_CYCLES = {
     "spin": ("spin", "listener"),
     "sleep_then_spin_some": ("spin_once", "listener", "poll"),
     "poll": ("poll",),
@@ -189,7 +189,7 @@ def _check_receive(o: CellOptions) -> None:
         message = f"contradicts scheduling {o.scheduling}: such a thread cannot start one that spins"
         _refuse(o, "receive", message, "choose spin_once, or another policy")
     if o.measurement == "cycle" and o.drive is not None and o.receive is not None:
-        ways = _RECEIVED_IN_CYCLES[o.drive]
+        ways = RECEIVED_IN_CYCLES[o.drive]
         if o.receive not in ways:
             message = f"cannot apply to a cycle driven by {o.drive}"
             _refuse(o, "receive", message, f"choose {' or '.join(ways)}, or leave it out")

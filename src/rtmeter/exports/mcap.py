@@ -11,12 +11,12 @@ import numpy.typing as npt
 
 from rtmeter.exports.distribution import name_of
 from rtmeter.exports.mcap_file import McapFile
-from rtmeter.exports.phases import begins, has_releases, missed
+from rtmeter.exports.phases import begins, has_releases
 from rtmeter.model import ABSENT, TWO_ENDS
 from rtmeter.results import store
 from rtmeter.results.record import CellRecord
 from rtmeter.statistics.quantities import Columns, Ints, quantities, timeout_ns
-from rtmeter.statistics.views import OUTCOME_BITS, up_to_a_ping
+from rtmeter.statistics.views import OUTCOME_BITS, missed, up_to_a_ping
 from rtmeter.values import version
 
 _LITTLE_ENDIAN_CDR = b"\x00\x01\x00\x00"
@@ -54,7 +54,7 @@ def _write_cell(writer: McapFile, folder: Path, record: CellRecord, name: str) -
             metadata = {"cell": record.id, "adapter": record.adapter}
             channel = writer.channel(f"/{name}", type_name, schema, metadata)
         of = {q.name: q.of(rows, timeout_ns(meta)) for q in known}
-        late = np.isin(rows["k"], missed(meta, rows, record.deadline_ns))
+        late = np.isin(rows["k"], missed(meta, [rows], record.deadline_ns))
         begin = begins(meta, rows)
         times = np.where(begin == ABSENT, 0, np.maximum(begin + to_wall_ns, 0))
         writer.messages(channel, times, _messages(rows, columns, of, late))

@@ -12,7 +12,7 @@ from perfetto.trace_builder.proto_builder import StreamingTraceProtoBuilder
 
 from rtmeter.exports import scheduler
 from rtmeter.exports.distribution import name_of
-from rtmeter.exports.phases import MEASURED, Phase, begins, has_releases, misses, phases, with_expected
+from rtmeter.exports.phases import MEASURED, Phase, begins, has_releases, marks, phases, with_expected
 from rtmeter.model import ABSENT, LOST, TWO_ENDS
 from rtmeter.results import store
 from rtmeter.results.record import CellRecord
@@ -175,7 +175,7 @@ def _write_rows(
     for at, ns in zip(begin[value != ABSENT], value[value != ABSENT], strict=True):
         trace.count(counter, int(at), float(ns) / 1000)
     missing = [
-        (row, name) for name, which in misses(rows, value, deadline_ns).items() for row in which.tolist()
+        (row, name) for name, which in marks(rows, value, deadline_ns).items() for row in which.tolist()
     ]
     for row, name in sorted(missing):
         if begin[row] != ABSENT:

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from rtmeter.model import ABSENT, LOST, SKIPPED, TWO_ENDS, WARM_UP_FLAG
+from rtmeter.model import ABSENT, LOST, SKIPPED, WARM_UP_FLAG
 from rtmeter.results.data import samples_of
 from rtmeter.results.record import CellRecord
-from rtmeter.statistics.quantities import Columns, Ints, judged_quantity, kind, timeout_ns
-from rtmeter.statistics.views import LATER, OUTCOME_BITS, per_release
+from rtmeter.statistics.quantities import Columns, Ints, kind, timeout_ns
+from rtmeter.statistics.views import OUTCOME_BITS
 
 MEASURED, SERVER = "measured", "server"
 
@@ -94,23 +94,12 @@ def begins(meta: Mapping[str, Any], rows: Columns) -> Ints:
     return rows["armed_before_ns" if kind(meta) == "timer/one_shot" else "release_ns"]
 
 
-def misses(rows: Columns, value_ns: Ints, deadline_ns: int | None) -> dict[str, Ints]:
-    """Which rows are lost, skipped, and served after the deadline: indices, warm-up left out."""
+def marks(rows: Columns, value_ns: Ints, deadline_ns: int | None) -> dict[str, Ints]:
+    """What a time line marks: which rows are lost, skipped, and served after the deadline; indices, warm-up
+    left out. What a verdict counts as missed is another thing (views.missed)."""
     measured = (rows["status"] & WARM_UP_FLAG) == 0
     outcome = rows["status"] & OUTCOME_BITS
     found = {"lost": outcome == LOST, "skipped": outcome == SKIPPED}
     if deadline_ns is not None:
         found["late"] = (value_ns != ABSENT) & (value_ns > deadline_ns)
     return {name: np.flatnonzero(which & measured) for name, which in found.items()}
-
-
-def missed(meta: Mapping[str, Any], rows: Columns, deadline_ns: int | None) -> Ints:
-    """The releases (k) that verdicts count as missed; without a deadline those that are a miss by any. Rows
-    of round trips and requests end with the ping that serves the skipped ones (views.up_to_a_ping)."""
-    skips_miss = meta["measurement"] not in TWO_ENDS
-    latest_ns = LATER - 1 if deadline_ns is None else deadline_ns
-    found = [
-        block.k[(block.value > latest_ns) | (skips_miss & (block.outcome == SKIPPED))]
-        for block in per_release(meta, judged_quantity(meta), [rows])
-    ]
-    return np.concatenate([np.empty(0, dtype=np.int64), *found])

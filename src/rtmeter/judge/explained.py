@@ -18,6 +18,7 @@ from rtmeter.results import store
 from rtmeter.results.cells import StoredCell
 from rtmeter.results.data import data_of
 from rtmeter.results.record import CellRecord
+from rtmeter.statistics.ranks import quantile_index, share_of
 from rtmeter.statistics.served import Served, served
 from rtmeter.trace.choice import TraceChoice
 from rtmeter.trace.chosen import MOST_IN_TIME, Span, span_of
@@ -90,7 +91,7 @@ def _served(cell: StoredCell) -> Iterator[Served]:
 
 def _p99_ns(cell: StoredCell) -> int:
     lateness = np.sort(np.concatenate([one.lateness_ns[one.measured] for one in _served(cell)]))
-    return int(lateness[-(-99 * len(lateness) // 100) - 1]) if len(lateness) else 0
+    return int(lateness[quantile_index(len(lateness), share_of("99"))]) if len(lateness) else 0
 
 
 def _asked(

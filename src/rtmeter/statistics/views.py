@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from rtmeter.model import ABSENT, IN_FLIGHT, LOST, SERVED, SKIPPED, TWO_ENDS, WARM_UP_FLAG
-from rtmeter.statistics.quantities import Columns, Ints, Quantity, timeout_ns
+from rtmeter.statistics.quantities import Columns, Ints, Quantity, judged_quantity, timeout_ns
 
 LATER = np.iinfo(np.int64).max
 """What a lost release counts: later than anything measured."""
@@ -55,6 +55,21 @@ def per_release(
     else:
         for rows in _measured(chunks):
             yield _present(_freed(meta, quantity, rows, with_k))
+
+
+def missed(meta: Mapping[str, Any], chunks: Iterable[Columns], deadline_ns: int | None) -> Ints:
+    """The releases (k, ascending) that a verdict counts as missed: late, lost, and skipped where that is a
+    miss by itself; without a deadline those that are one by any. Where chunks are asked about one by one,
+    those of round trips and requests end with the ping that serves the skipped ones (``up_to_a_ping``).
+    """
+    latest_ns = LATER - 1 if deadline_ns is None else deadline_ns
+    found = [np.empty(0, np.int64)]
+    for block in per_release(meta, judged_quantity(meta), chunks):
+        which = block.value > latest_ns
+        if meta["measurement"] not in TWO_ENDS:
+            which |= block.outcome == SKIPPED
+        found.append(block.k[which])
+    return np.concatenate(found)
 
 
 def _measured(chunks: Iterable[Columns]) -> Iterator[Columns]:

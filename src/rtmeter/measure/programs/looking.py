@@ -6,10 +6,9 @@ import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from rtmeter.attach.grid import AttachedLoop, loop_of
 from rtmeter.attach.jobs import jobs_of
@@ -19,6 +18,7 @@ from rtmeter.host.root import Root
 from rtmeter.host.threads import Task, allowed_cpus
 from rtmeter.measure.programs.attaching import Attached
 from rtmeter.measure.programs.program import Program, is_there, threads_of
+from rtmeter.statistics.ranks import quantile_index, share_of
 
 LOOK_S = 3.0
 FEWEST_JOBS = 5
@@ -76,11 +76,11 @@ def look(program: Program, root: Root, wait: Callable[[float], object] = time.sl
     for task in tasks:
         told = sleeps_of(trace, task.tid)
         jobs = list(jobs_of(told.sleeps))
-        intervals = np.diff(np.asarray([job.wake_ns for job in jobs], np.int64))
+        intervals = sorted(later.wake_ns - job.wake_ns for job, later in pairwise(jobs))
         jitter = None
         if len(intervals) >= FEWEST_JOBS:
-            p50, p99 = np.quantile(intervals, (0.5, 0.99), method="inverted_cdf").tolist()
-            jitter = int(p99 - p50)
+            p50, p99 = (intervals[quantile_index(len(intervals), share_of(p))] for p in ("50", "99"))
+            jitter = p99 - p50
         cpus = tuple(sorted(allowed_cpus(root, task) or ()))
         busy = sum(job.busy_ns for job in jobs) / took_ns
         loop = loop_of(jobs) if jobs else None

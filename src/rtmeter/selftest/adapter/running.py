@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from rtmeter.campaign.rules import RECEIVED_IN_CYCLES
 from rtmeter.host.ending import STARTED, kill_group, reap
 from rtmeter.measure.probe.probes import Probe
 from rtmeter.model import TWO_ENDS
@@ -310,21 +311,13 @@ def _timer(facts: dict[str, Any]) -> list[dict[str, str]]:
     return [{"drive": drive} for drive in facts.get("drives", {}).get("timer", ("spin",))]
 
 
-_FITS = {
-    "spin": ("spin", "listener"),
-    "sleep_then_spin_some": ("spin_once", "listener", "poll"),
-    "poll": ("poll",),
-}
-"""Drive of a cycle → the ways to receive that go with it (spec/probe.md)."""
-
-
 def _cycle(facts: dict[str, Any]) -> list[dict[str, str]]:
     drives = facts.get("drives", {}).get("cycle", ("sleep_then_spin_some",))
     receives = facts.get("receives", {}).get("cycle", ("spin", "spin_once", "poll"))
     return [
         {"drive": drive, "receive": receive}
         for drive in drives
-        for receive in _FITS[drive]
+        for receive in RECEIVED_IN_CYCLES[drive]
         if receive in receives
     ]
 
