@@ -20,7 +20,7 @@ from sample_logs import FILE_HEAD, Piece, headers, joined, json_frame, row_frame
 from memory import PEAK_KIB
 from rtmeter.errors import RtmeterError
 from rtmeter.model import ABSENT, STATUS_NAMES
-from rtmeter.samples import join, parquet, recover, write_parquet
+from rtmeter.samples import join, parquet, write_parquet
 
 GOLDEN = Path(__file__).parents[2] / "spec" / "golden"
 MEASUREMENTS = ["wakeup", "one-shot", "periodic", "client", "server", "cycle", "extremes", "torn", "flipped"]
@@ -206,23 +206,17 @@ def test_replaces_the_file_whole_or_not_at_all(tmp_path: Path, out: Path) -> Non
     assert sorted(path.name for path in tmp_path.iterdir()) == ["probe.rtlog", "samples.parquet"]
 
 
-def test_recover_keeps_what_is_whole(tmp_path: Path) -> None:
-    recovery = recover(GOLDEN / "torn.rtlog", tmp_path / "a" / "b")
+def test_keeps_what_is_whole(out: Path) -> None:
+    recovery = write_parquet(GOLDEN / "torn.rtlog", out)
     expected = json.loads((GOLDEN / "torn.json").read_text())
     assert (recovery.rows, recovery.missing, recovery.meta) == (7, [[7, None]], expected["meta"])
     assert recovery.problems[-1] == "no end frame: the log is cut after row 6"
-    assert pq.read_table(tmp_path / "a" / "b" / "samples.parquet")["k"].to_pylist() == list(range(7))
+    assert pq.read_table(out)["k"].to_pylist() == list(range(7))
 
 
-def test_recover_overwrites_nothing_and_needs_a_place(tmp_path: Path) -> None:
-    recover(GOLDEN / "torn.rtlog", tmp_path)
-    with pytest.raises(RtmeterError, match="exists already"):
-        recover(GOLDEN / "flipped.rtlog", tmp_path)
-    assert pq.read_table(tmp_path / "samples.parquet").num_rows == 7
-    with pytest.raises(RtmeterError, match="cannot be made"):
-        recover(GOLDEN / "torn.rtlog", tmp_path / "samples.parquet")
+def test_a_log_of_a_later_version_is_refused(out: Path) -> None:
     with pytest.raises(RtmeterError, match="version 2"):
-        recover(GOLDEN / "future.rtlog", tmp_path / "new")
+        write_parquet(GOLDEN / "future.rtlog", out)
 
 
 def test_takes_the_same_memory_for_a_long_log(tmp_path: Path, sized: Callable[..., int]) -> None:

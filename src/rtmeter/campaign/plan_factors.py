@@ -13,6 +13,9 @@ from rtmeter.statistics.quantiles import OVER_RUNS
 from rtmeter.statistics.ranks import fewest, share_of
 from rtmeter.values import without_repeat
 
+CONFIDENCE = 0.95
+"""With which the repeats are to show it, all of its comparisons together."""
+
 SPREAD_OF_RUNS = 0.25
 """By how much runs of one cell are assumed to differ where none were seen, besides what counts of late
 releases differ by: the standard deviation of the logarithm of a quantile, or of the odds of a miss."""
@@ -71,7 +74,6 @@ class FactorPlan:
 
 def plan_factors(
     cells: Sequence[Cell],
-    confidence: float = 0.95,
     design_effect: float = 1.0,
     seen: Callable[[str], Seen | None] = lambda _: None,
 ) -> list[FactorPlan]:
@@ -96,7 +98,7 @@ def plan_factors(
         matched = max(1, len(having) // levels)
         asked = all(runs[0].requirement for runs in having)
         compared = (len(OVER_RUNS) + asked) * (levels - 1)
-        each, _ = confidences(confidence, compared, matched - 1)
+        each, _ = confidences(CONFIDENCE, compared, matched - 1)
         known = seen(name)
         quantities = tuple(
             QuantityPlan(quantity, apart, repeats_to_show(apart, matched, each))

@@ -53,8 +53,8 @@ def kill_group(group: int) -> None:
         os.killpg(group, signal.SIGKILL)
 
 
-def reap(process: subprocess.Popen[bytes] | subprocess.Popen[str], limit_s: float = REAP_S) -> bool:
-    """Waits for a process that was killed; false if it is not gone within the limit.
+def reap(process: subprocess.Popen[bytes] | subprocess.Popen[str]) -> bool:
+    """Waits for a process that was killed; false if it is not gone within REAP_S.
 
     A process needs a CPU to end on: one that gets none beside others of real-time priority is put before
     them, as far as this is allowed.
@@ -63,7 +63,7 @@ def reap(process: subprocess.Popen[bytes] | subprocess.Popen[str], limit_s: floa
         if hurry:
             put_first(process.pid)
         with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(limit_s / 2)
+            process.wait(REAP_S / 2)
             return True
     return False
 

@@ -9,7 +9,6 @@ from rtmeter.samples.parquet import (
     write_values,
 )
 from rtmeter.samples.reader import Log, LogReader, read_log
-from rtmeter.samples.recovery import recover
 
 __all__ = [
     "ColumnsFile",
@@ -18,7 +17,6 @@ __all__ = [
     "Recovery",
     "exchanges",
     "read_log",
-    "recover",
     "write_columns",
     "write_parquet",
     "write_values",

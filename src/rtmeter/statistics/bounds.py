@@ -7,7 +7,6 @@ by a design effect before the exact bound is taken (Korn and Graubard, Survey Me
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -64,12 +63,6 @@ def per_hour(ratio: float, period_ns: int) -> float:
 def hours(releases: float, period_ns: int) -> float:
     """How long that many releases take."""
     return releases * period_ns / NS_PER_HOUR
-
-
-def rule_of_three(n: float, confidence: float = 0.95) -> float:
-    """Upper bound of the miss ratio after n releases without a miss: about 3/n at 95 %
-    (Hanley and Lippman-Hand, JAMA 249, 1983)."""
-    return -math.expm1(math.log1p(-confidence) / n)
 
 
 def releases_needed(

@@ -49,7 +49,7 @@ class Graph:
         for stage in self.stages:
             _check(stage, by_name)
         object.__setattr__(self, "by_name", by_name)
-        object.__setattr__(self, "stages", tuple(_in_order(self.stages, by_name)))
+        object.__setattr__(self, "stages", tuple(_in_order(self.stages)))
         if not self.stages:
             raise RtmeterError("has no stages", field="graph", value="", remedy="give at least one stage")
         count = sum(self.ways[sink.name] for sink in self.sinks)
@@ -129,7 +129,7 @@ def _check(stage: Stage, by_name: Mapping[str, Stage]) -> None:
         raise _wrong(f"{stage.name}.kind", message, "choose event, or give more inputs", stage.kind)
 
 
-def _in_order(stages: Iterable[Stage], by_name: Mapping[str, Stage]) -> Iterable[Stage]:
+def _in_order(stages: Iterable[Stage]) -> Iterable[Stage]:
     """Each after its inputs, else as they are given."""
     done: set[str] = set()
     waiting = list(stages)

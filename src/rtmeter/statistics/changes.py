@@ -23,16 +23,16 @@ PENALTY = 5.0
 (tests/statistics/test_changes.py)."""
 
 
-def change_points(series: Floats, penalty: float = PENALTY) -> list[int]:
+def change_points(series: Floats) -> list[int]:
     """Indices at which a new segment of the series (shape (blocks,)) begins, ascending; may be empty."""
     blocks = len(series)
     shortest = max(2, round(SMALLEST_SEGMENT * blocks))
     cost = _costs(mid_ranks(series))
     best = np.full(blocks + 1, np.inf)
-    best[0] = -penalty
+    best[0] = -PENALTY
     previous = np.zeros(blocks + 1, dtype=np.int64)
     for end in range(shortest, blocks + 1):
-        starts = best[: end - shortest + 1] + cost[: end - shortest + 1, end] + penalty
+        starts = best[: end - shortest + 1] + cost[: end - shortest + 1, end] + PENALTY
         previous[end] = starts.argmin()
         best[end] = starts[previous[end]]
     changes = []

@@ -88,11 +88,6 @@ def extremal_index(at: Indices) -> float | None:
     return min(1.0, float(theta))
 
 
-def extremal_index_runs(at: Indices, run_length: int) -> float | None:
-    """Runs estimator of the extremal index: clusters per exceedance (Smith and Weissman, JRSS B 56, 1994)."""
-    return decluster(at, run_length).count / len(at) if len(at) else None
-
-
 def decluster(at: Indices, run_length: int) -> Clusters:
     """Runs declustering: a gap of more than ``run_length`` releases starts a new cluster."""
     if not len(at):

@@ -5,8 +5,6 @@ Values are int64 nanoseconds in release order, shape (n,); views.LATER stands fo
 
 from __future__ import annotations
 
-import itertools
-
 import numpy as np
 
 from rtmeter.statistics.order import pieces
@@ -50,15 +48,6 @@ def block_edges(n: int, blocks: int) -> Ints:
 def block_maxima(values: Ints, edges: Ints) -> Ints:
     """The maximum of each block, shape (blocks,)."""
     return np.maximum.reduceat(values[: edges[-1]], edges[:-1])
-
-
-def block_medians(values: Ints, edges: Ints) -> Ints:
-    """The median (the lower one of two) of each block, shape (blocks,)."""
-    medians = np.empty(len(edges) - 1, dtype=np.int64)
-    for block, (start, end) in enumerate(itertools.pairwise(edges)):
-        middle = (end - start - 1) // 2
-        medians[block] = np.partition(values[start:end], middle)[middle]
-    return medians
 
 
 def block_counts(at: Ints, edges: Ints) -> Ints:

@@ -165,9 +165,9 @@ def _lying_in(folders: Iterable[str], root: Root) -> list[str]:
     return list(dict.fromkeys(root.real_path(file) for pattern in patterns for file in root.glob(pattern)))
 
 
-def found_in(pid: int, root: Root, probes: Sequence[Uprobe] = PROBES) -> ProbeLines:
+def found_in(pid: int, root: Root) -> ProbeLines:
     """Of a process. Raises RtmeterError if it has nothing of ROS 2, or the machine's calls are not known."""
-    found = found_among(libraries_of(pid, root).values(), probes, root)
+    found = found_among(libraries_of(pid, root).values(), PROBES, root)
     if found is None:
         message = f"finds nothing of ROS 2 in process {pid}: it has loaded no file of rcl"
         remedy = "give a node's process; one that is linked statically must keep its symbols"
