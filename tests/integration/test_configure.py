@@ -176,6 +176,18 @@ def test_what_was_asked_for_is_built_whatever_is_sourced_later(tmp_path: Path) -
     assert [name for name, probe in probes.items() if probe.exists()] == ["null"]
 
 
+def test_where_cargo_cannot_fetch_its_reason_is_told(tmp_path: Path) -> None:
+    cargo, rustc = tmp_path / "cargo", tmp_path / "rustc"
+    cause = "Could not resolve host: index.crates.io"
+    cargo.write_text(f"#!/bin/sh\nprintf 'error: failed;\\n\\nCaused by:\\n  {cause}\\n' >&2; exit 101\n")
+    rustc.write_text("#!/bin/sh\nprintf 'rustc 9.0.0\\nhost: here\\n'\n")
+    for program in (cargo, rustc):
+        program.chmod(0o755)
+    given = ["-DRTMETER_ADAPTERS=template/rust", f"-DRTMETER_CARGO={cargo}", f"-DRTMETER_RUSTC={rustc}"]
+    rows = configure(tmp_path / "build", {}, given)
+    assert rows == {"rust-template": ("not built", f"its packages from crates.io ({cause})")}
+
+
 def test_what_make_builds_is_the_same_in_an_active_venv() -> None:
     """Which leads CMake first to PyPI's packages of middleware that the system has too."""
     venv = ROOT / ".venv"

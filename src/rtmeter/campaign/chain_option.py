@@ -147,7 +147,7 @@ class _GraphFile(BaseModel):
 
     @model_serializer
     def _as_config(self) -> dict[str, Any]:
-        """As a cell's config has it: read again by from_config()."""
+        """As a cell's config has it: read again by graph_of()."""
         stages = [
             {
                 "name": stage.name,
