@@ -161,7 +161,7 @@ mutants-core: packages-test venv ## The same for the core's measurements
 	@nice -n 15 $(BIN)/python tools/mutants_core.py --sample 120
 
 .PHONY: bench
-bench: packages-bench venv build-bench ## Run the benchmarks of docs/benchmarks.md
+bench: packages-bench venv build-bench ## Run those of docs/benchmarks.md that need no arguments
 	@for name in record_cost loop_cost log_size help_time probe_24h summary_24h verdict_24h \
 		vs_cyclictest monitor_cost explain_cost vs_ddsperf vs_direct trip_memory; do \
 		echo; echo "== $$name"; $(BIN)/python bench/$$name.py; done

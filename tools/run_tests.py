@@ -68,11 +68,14 @@ def keep_passed() -> None:
 
 
 def sources() -> str:
-    """Of the commit and of what was changed since."""
-    said = [
+    """Of the commit, of what was changed since, and of files that git does not know yet."""
+    others = ["ls-files", "-z", "--others", "--exclude-standard"]
+    *said, new = [
         subprocess.run(["git", *words], cwd=ROOT, stdout=subprocess.PIPE, check=False).stdout
-        for words in (["rev-parse", "HEAD"], ["diff", "HEAD"])
+        for words in (["rev-parse", "HEAD"], ["diff", "HEAD"], others)
     ]
+    files = [ROOT / os.fsdecode(name) for name in new.split(b"\0") if name]
+    said += [new, *(file.read_bytes() for file in files if file.is_file())]
     return hashlib.sha256(b"".join(said)).hexdigest()[:16]
 
 

@@ -172,6 +172,16 @@ def lines_of_adapter(folder: Path) -> int:
 ADAPTERS = sorted({path.parent for path in FILES if path.match("adapters/*/CMakeLists.txt")})
 
 
+def test_the_page_says_which_benchmarks_make_does_not_run() -> None:
+    (told,) = re.findall(r"Run by themselves[^:]*: ([^.]*)\.", (ROOT / "docs/benchmarks.md").read_text())
+    (run,) = re.findall(
+        r"^bench:.*?for name in (.*?);", (ROOT / "Makefile").read_text(), re.DOTALL | re.MULTILINE
+    )
+    alone = set(re.findall(r"`(\w+)`", told))
+    shown = set(re.findall(r"`bench/(\w+)\.py", (ROOT / "docs/benchmarks.md").read_text()))
+    assert alone == shown - set(run.replace("\\", " ").split())
+
+
 @pytest.mark.parametrize("folder", ADAPTERS, ids=name_of)
 def test_the_page_of_a_large_adapter_says_how_large_it_is_and_why(folder: Path) -> None:
     lines = lines_of_adapter(folder)

@@ -8,6 +8,11 @@ import sys
 from pathlib import Path
 
 TESTS = Path(__file__).parents[1]
+SOURCES = """
+import sys; from pathlib import Path
+sys.path.insert(0, sys.argv[1]); import run_tests
+run_tests.ROOT = Path.cwd(); print(run_tests.sources())
+"""
 CONFTEST = """
 import pytest, resumed
 def pytest_configure(config):
@@ -57,3 +62,20 @@ def test_what_passed_is_left_out(tmp_path: Path) -> None:
     assert ran(tmp_path) == again | {"good 1", "good 2", "bad"}
     assert ran(tmp_path, "-n", "2", MENDED="1") == again | {"bad"}
     assert ran(tmp_path, "-n", "2") == again
+
+
+def test_files_that_git_does_not_know_yet_are_sources_too(tmp_path: Path) -> None:
+    """What passed before one of them was changed is run again."""
+
+    def sources() -> str:
+        command = [sys.executable, "-c", SOURCES, TESTS.parent / "tools"]
+        return subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True).stdout
+
+    subprocess.run(["git", "init", "-q"], cwd=tmp_path, check=True)
+    (tmp_path / ".gitignore").write_text("ignored\n")
+    seen = [sources()]
+    for text in ("1", "2"):
+        (tmp_path / "new.py").write_text(text)
+        seen.append(sources())
+    (tmp_path / "ignored").touch()
+    assert len(set(seen)) == 3 and sources() == seen[-1]
