@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
 import subprocess
 import tomllib
 import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator
 from functools import cache
 from graphlib import TopologicalSorter
 from pathlib import Path
@@ -170,6 +172,35 @@ def lines_of_adapter(folder: Path) -> int:
 
 
 ADAPTERS = sorted({path.parent for path in FILES if path.match("adapters/*/CMakeLists.txt")})
+
+
+def test_each_key_of_a_cell_and_each_type_of_a_warning_stands_in_a_page() -> None:
+    """Of warnings those that the front makes. What mutants.md quotes is no word on it."""
+    pages = "\n".join(page.read_text() for page in PAGES if page.name != "mutants.md")
+    keys = set(_keys(json.loads((ROOT / "spec/cell.schema.json").read_text())))
+    types = {name for path in (ROOT / "src/rtmeter").rglob("*.py") for name in _warnings(path)}
+    assert len(keys) > 200 and len(types) > 50
+    assert [key for key in sorted(keys) if not re.search(rf"\b{key}\b", pages)] == []
+    assert [name for name in sorted(types) if f"`{name}`" not in pages] == []
+
+
+def _keys(schema: object) -> Iterator[str]:
+    parts: list[object] = []
+    if isinstance(schema, dict):
+        yield from schema.get("properties", {})
+        parts = list(schema.values())
+    elif isinstance(schema, list):
+        parts = schema
+    for part in parts:
+        yield from _keys(part)
+
+
+def _warnings(path: Path) -> Iterator[str]:
+    """The types of what is made in this file, where they stand there."""
+    for call in ast.walk(ast.parse(path.read_text())):
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == "Doubt":
+            words = [node.value for node in ast.walk(call.args[0]) if isinstance(node, ast.Constant)]
+            yield from (word for word in words if re.fullmatch("[a-z0-9_]+", str(word)))
 
 
 def test_the_page_says_which_benchmarks_make_does_not_run() -> None:
