@@ -19,13 +19,13 @@ struct rtm_loop {
 
 namespace {
 
-// The loops that are open in this process.
+// The loops that are open in this process. Never destroyed: one at namespace scope is closed after that.
 struct Open {
   std::mutex mutex;
   std::vector<rtm_loop*> loops;
 };
 Open& all() {
-  static Open open;
+  static Open& open = *new Open;
   return open;
 }
 

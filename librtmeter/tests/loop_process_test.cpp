@@ -196,6 +196,33 @@ TEST_F(LoopProcess, AnExitWithinAJobThatIsLateLosesIt) {
   expect_served_and_skipped(rows, 20);
 }
 
+// What a program has at namespace scope goes at its end after all that the library made since.
+struct LastOfAll {
+  ~LastOfAll() {
+    if (loop == nullptr) return;
+    const pid_t child = fork();  // which walks the list of open loops
+    if (child == 0) std::_Exit(7);
+    int status = 0;
+    waitpid(child, &status, 0);
+    const bool closed = rtm_loop_close(loop, nullptr, 0) == 0;
+    std::_Exit(closed && WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+  }
+  rtm_loop* loop = nullptr;
+} last_of_all;
+
+TEST_F(LoopProcess, ALoopAtNamespaceScopeIsOpenUntilItsEnd) {
+  const pid_t child = fork();
+  if (child == 0) {
+    last_of_all.loop = open();
+    run(last_of_all.loop, 20);
+    std::exit(1);
+  }
+  const int status = wait_for(child);
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 7);
+  expect_served_and_skipped(rows_of_part(only_start(), "whole"), 20);
+}
+
 // Of the parent's job a child hands over nothing, however late it ends.
 TEST_F(LoopProcess, AForkWithinAJobLeavesItToTheParent) {
   rtm_loop* loop = open();
