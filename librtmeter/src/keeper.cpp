@@ -19,6 +19,7 @@ namespace {
 constexpr std::int64_t kRetryNs = 10'000'000'000;  // after a full disk
 constexpr std::int64_t kOutcome = 15;              // bits of the status
 constexpr std::size_t kLogColumns = 5, kBlockColumns = 6;
+constexpr std::size_t kMostRowsHeld = 8192;  // a frame's: however many releases have passed at once
 
 std::string file_of(const std::string& folder, const char* part, std::int64_t k) {
   char name[64];
@@ -120,6 +121,7 @@ void Keeper::write_whole(const Row& row) {
   }
   last_ns_ = row.release;
   if (whole_) batch_.insert(batch_.end(), {row.release, row.wake, row.done, row.free, row.status});
+  if (batch_.size() >= kMostRowsHeld * kLogColumns) pass_on();
 }
 
 void Keeper::pass_on() {

@@ -2,6 +2,7 @@
 #include "keeper.hpp"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <sys/resource.h>
 
 #include <chrono>
@@ -290,6 +291,22 @@ TEST_F(Rows, OfAJobWhoseEndCameAreNotLostAtTheEnd) {
   const std::int64_t open[JobRow::kColumns] = {2, at(2), at(2, 10'000), kAbsent, kLost};
   EXPECT_FALSE(keeper_.settle(open, at(9)));
   EXPECT_EQ(kept().size(), 3u);
+}
+
+std::size_t allocated() {
+  const auto memory = mallinfo2();
+  return memory.uordblks + memory.hblkhd;
+}
+
+// A process that locks its memory has what was ever taken: a stop of minutes takes no more than one of
+// seconds.
+TEST_F(Rows, OfALongStopTakeNoMoreMemory) {
+  usual(0);
+  usual(10'000);
+  const std::size_t before = allocated();
+  usual(300'000);
+  EXPECT_LT(allocated(), before + (1u << 20));
+  EXPECT_EQ(kept().size(), 300'001u);
 }
 
 // The latest release of a block is named, wherever it lies in it.
