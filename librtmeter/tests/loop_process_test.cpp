@@ -1,6 +1,8 @@
 // Loops in real processes, by the C ABI: forks, kills, and the CPU of the writer.
 #include <gtest/gtest.h>
+#include <linux/capability.h>
 #include <sched.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -8,6 +10,8 @@
 #include <csignal>
 #include <thread>
 
+#include "child.hpp"
+#include "emulated.hpp"
 #include "loop_folder.hpp"
 #include "rtmeter/loop.h"
 #include "system/affinity.hpp"
@@ -264,6 +268,32 @@ TEST_F(LoopProcess, AKilledProgramLeavesWholeRowsAndFreesTheName) {
   for (std::size_t i = 0; i < rows.size(); ++i) EXPECT_EQ(rows[i][0], static_cast<std::int64_t>(i));
   EXPECT_EQ(read_sample_log(log).kinds().find('E'), std::string::npos);
   rtm_loop_close(open(), nullptr, 0);
+}
+
+// As a program makes its thread one that knows of no flag (struct sched_attr, its first version).
+bool become_deadline() {
+  struct {
+    std::uint32_t size = 48, policy = SCHED_DEADLINE;
+    std::uint64_t flags = 0;
+    std::int32_t nice = 0;
+    std::uint32_t priority = 0;
+    std::uint64_t runtime_ns = 1'000'000, deadline_ns = 10'000'000, period_ns = 10'000'000;
+  } attributes;
+  return syscall(SYS_sched_setattr, 0, &attributes, 0u) == 0;
+}
+
+TEST_F(LoopProcess, ADeadlineThreadThatMayStartNoOtherIsToldSo) {
+  SKIP_UNDER_EMULATION();
+  NEEDS_CAPABILITY(CAP_SYS_NICE);
+  NEEDS_EVERY_CPU();
+  EXPECT_EQ(
+      in_child([this]() -> std::string {
+        if (!become_deadline()) return "no deadline thread";
+        rtm_loop_open("arm", kT, &options_, error_, sizeof error_);
+        return error_;
+      }),
+      "thread rtm-writer: cannot be created: the kernel lets a thread of SCHED_DEADLINE start no other; "
+      "set SCHED_FLAG_RESET_ON_FORK along with that policy, or open the loop before it");
 }
 
 // A loop that is kept to one CPU, also where all of the program is.

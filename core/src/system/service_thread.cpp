@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstring>
 
@@ -48,6 +49,10 @@ ServiceThread::ServiceThread(const std::string& name, const std::vector<int>& av
   const int error = pthread_create(&thread_, &attributes, &ServiceThread::enter, this);
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
   pthread_attr_destroy(&attributes);
+  if (error == EAGAIN && sched_getscheduler(0) == SCHED_DEADLINE)  // and no SCHED_RESET_ON_FORK beside it
+    throw Failure("thread", name,
+                  "cannot be created: the kernel lets a thread of SCHED_DEADLINE start no other",
+                  "set SCHED_FLAG_RESET_ON_FORK along with that policy, or open the loop before it");
   if (error != 0)
     throw Failure("thread", name, std::string("cannot be created: ") + std::strerror(error),
                   "raise the limit of processes (ulimit -u) or free memory");
