@@ -72,6 +72,7 @@ Loop::Loop(const std::string& name, std::int64_t period_ns, const rtm_loop_optio
   recording_ = &recorder_;
   recorder_.start({});
   keep_off(recorder_.writer_tid(), {static_cast<int>(gettid())});
+  start_.keep();
 }
 
 Loop::~Loop() = default;

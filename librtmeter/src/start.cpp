@@ -77,6 +77,8 @@ Start::Start(const std::string& folder, const std::string& name) : lock_(-1) {
 }
 
 Start::~Start() {
+  std::error_code ignored;
+  if (!kept_) std::filesystem::remove_all(path_, ignored);
   if (lock_ >= 0) close(lock_);
 }
 

@@ -14,11 +14,14 @@ class Start {
   Start& operator=(const Start&) = delete;
 
   const std::string& path() const noexcept { return path_; }
+  // Unless this is called the folder goes again.
+  void keep() noexcept { kept_ = true; }
   // In a child of the process: lets go of the lock, which stays the parent's. Async-signal-safe.
   void disown() noexcept;
 
  private:
   int lock_;
+  bool kept_ = false;
   std::string path_;
 };
 

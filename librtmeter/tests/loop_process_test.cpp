@@ -99,6 +99,14 @@ TEST_F(LoopProcess, WithoutALoopNothingHappens) {
   EXPECT_EQ(rtm_loop_close(nullptr, nullptr, 0), 0);
 }
 
+// An empty start would be one whose program was killed.
+TEST_F(LoopProcess, AnOpenThatFailsLeavesNoStart) {
+  options_.whole_ns = 1;
+  EXPECT_EQ(rtm_loop_open("arm", kT, &options_, error_, sizeof error_), nullptr);
+  EXPECT_NE(std::string(error_).find("whole_ns 1: "), std::string::npos) << error_;
+  EXPECT_TRUE(files_of(folder_ + "/arm", "2").empty());
+}
+
 int wait_for(pid_t child) {
   int status = 0;
   EXPECT_EQ(waitpid(child, &status, 0), child);
