@@ -181,7 +181,43 @@ def test_a_first_row_that_is_none_is_refused(tmp_path: Path, first: Any) -> None
         own_loop.adopt(loop)
 
 
-def test_a_loop_that_recorded_nothing_is_passed_over_among_others(tmp_path: Path) -> None:
-    start(tmp_path, (0, b""), name="20261101T000000Z")
-    start(tmp_path, (0, log_of(0, rows(0, 2000))), name="20261102T000000Z")
+NOTHING = {"before its header": b"", "before its first release": log_of(0, ended=False), "closed": log_of(0)}
+
+
+@pytest.mark.parametrize("content", NOTHING.values(), ids=NOTHING)
+def test_a_start_that_recorded_nothing_is_passed_over_among_others(
+    content: bytes, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for day in (1, 2):
+        start(tmp_path, (0, content), name=f"2026110{day}T000000Z")
+    start(tmp_path, (0, log_of(0, rows(0, 2000))), name="20261103T000000Z")
+    assert cli.invoke(["verdict", str(tmp_path), "--json"]) == 0
+    said = capsys.readouterr()
+    assert json.loads(said.out)["n"] == 1990
+    assert said.err.startswith(f"rtmeter: passed over: {tmp_path}/arm/20261101T000000Z.loop: holds no ")
+    assert said.err.endswith("(and 1 more)\n")
     assert len(rtmeter.read(tmp_path)) == 1
+
+
+@pytest.mark.parametrize(
+    ("running", "remedy"), [(False, "its program ended before the first"), (True, "look again later")]
+)
+def test_a_start_alone_that_has_no_release_says_so(running: bool, remedy: str, tmp_path: Path) -> None:
+    loop = start(tmp_path, (0, log_of(0, ended=False)))
+    lock = locked(loop) if running else None
+    with pytest.raises(RtmeterError, match="holds no release") as refused:
+        own_loop.adopt(tmp_path)
+    assert remedy in str(refused.value)
+    assert not loop.with_suffix("").exists(), "no cell is made"
+    if lock is not None:
+        os.close(lock)
+
+
+def test_a_start_whose_releases_are_lost_is_none_that_has_none(tmp_path: Path) -> None:
+    cut = log_of(0, rows(0, 2000))
+    header = len(log_of(0, ended=False))
+    damaged = cut[: header + 40] + bytes(40) + cut[header + 80 :]
+    start(tmp_path, (0, damaged))
+    [cell] = rtmeter.read(tmp_path)._cells.values()
+    assert cell.record.missing == [(0, 1999)]
+    assert not cell.record.valid

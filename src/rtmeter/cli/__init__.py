@@ -130,8 +130,11 @@ def of_loop(path: Path) -> Path:
         return path
     if store.loop_folders(path):
         from rtmeter.measure import own_loop
+        from rtmeter.values import harmless
 
-        own_loop.adopt(path)
+        if passed := own_loop.adopt(path):
+            more = f" (and {len(passed) - 1:,} more)" if len(passed) > 1 else ""
+            print(harmless(f"rtmeter: passed over: {passed[0]}{more}"), file=sys.stderr)
     return store.cell_of_loop(path)
 
 

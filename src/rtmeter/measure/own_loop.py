@@ -34,12 +34,13 @@ _FLOCK = "hhqqi4x"
 """struct flock (fcntl(2)): type, whence, start, length, process."""
 
 
-def adopt(path: Path) -> None:
+def adopt(path: Path) -> list[RtmeterError]:
     """Makes the cells of all own loops below the path that have none yet, or have recorded more since.
+    Returns why some starts, of many, were passed over: as those that were killed before their first release.
 
     Raises RtmeterError if a cell cannot be written, or nothing of one can be read that the path names.
     """
-    folders = store.loop_folders(path)
+    folders, passed = store.loop_folders(path), []
     for folder in folders:
         if not segments(folder) or _is_current(folder):
             continue
@@ -47,7 +48,9 @@ def adopt(path: Path) -> None:
             _make(folder)
         except RtmeterError as error:
             if len(folders) == 1 or not str(error.where or "").startswith(str(folder)):
-                raise  # of many, one that was killed before it began is passed over
+                raise
+            passed.append(error)
+    return passed
 
 
 def is_open(folder: Path) -> bool:
@@ -90,6 +93,9 @@ def _make(folder: Path) -> None:
 
 def _record(folder: Path, out: Path, running: bool) -> CellRecord:
     log = SegmentedLog(folder)
+    if log.first_row == log.end_row:
+        remedy = "look again later" if running else "its program ended before the first: remove the folder"
+        raise RtmeterError("holds no release", where=str(folder), remedy=remedy)
     meta = LogMeta.of(log.meta, folder)
     config = meta.cell_config | {"measurement": "own_loop", "mode": None, "first_k": log.first_row}
     if log.first_row and (about := _bins(folder)):

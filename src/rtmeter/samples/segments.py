@@ -30,7 +30,7 @@ class SegmentedLog:
             raise RtmeterError("holds no log of whole releases", where=str(folder), remedy=remedy)
         last = self._logs[-1]
         self.header, self.meta, self.columns, self.ended = last.header, last.meta, last.columns, last.ended
-        self.first_row = self._logs[0].first_row
+        self.first_row, self.end_row = self._logs[0].first_row, last.end_row
 
     @property
     def missing(self) -> list[list[int | None]]:
