@@ -119,6 +119,14 @@ def test_a_loop_in_rust(library: Path, tmp_path: Path) -> None:
     check(tmp_path / "results", "rust-control")
 
 
+@pytest.mark.skipif(which("cargo") is None, reason="needs cargo")
+def test_the_crate_by_its_own_tests(library: Path) -> None:
+    manifest = ROOT / "librtmeter" / "rust" / "Cargo.toml"
+    found = {"RTMETER_LIB_DIR": str(library), "CARGO_TARGET_DIR": str(BUILD / "cargo")}
+    tests = ["cargo", "test", "--offline", "--locked", "--quiet", "--manifest-path"]
+    run(*tests, manifest, **found, LD_LIBRARY_PATH=str(library))
+
+
 def test_a_task_of_asyncio(tmp_path: Path) -> None:
     run(sys.executable, EXAMPLES / "python" / "asyncio_loop.py", tmp_path / "results", str(RELEASES))
     check(tmp_path / "results", "asyncio-task")

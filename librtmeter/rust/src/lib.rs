@@ -33,7 +33,7 @@ impl std::error::Error for Error {}
 /// A late or skipped release: its k, the release and the stamp, in ns of CLOCK_MONOTONIC.
 pub type OnLate = Box<dyn FnMut(i64, i64, i64) + Send>;
 
-/// `Options::default()` has the defaults of rtm_loop_options.
+/// `Options::default()` has the defaults of rtm_loop_options. Times that are given are longer than zero.
 #[derive(Default)]
 pub struct Options {
     /// FOLDER/NAME/<start>.loop is written; "results" by default.
@@ -111,15 +111,24 @@ impl Loop {
         let text =
             |what: &str| CString::new(what).map_err(|_| Error(format!("{what:?} has a NUL byte in it")));
         let (name, folder) = (text(name)?, options.folder.as_deref().map(text).transpose()?);
-        let ns = |time: Option<Duration>| time.map_or(0, |t| i64::try_from(t.as_nanos()).unwrap_or(i64::MAX));
+        let ns = |time: Duration| i64::try_from(time.as_nanos()).unwrap_or(i64::MAX);
+        let given = |field: &str, time: Option<Duration>| match time {
+            Some(Duration::ZERO) => {
+                Err(Error(format!("{field} 0ns: must be longer than zero; leave it out for the default")))
+            }
+            time => Ok(time.map_or(0, ns)), // which the library takes for what was not given
+        };
+        let deadline_ns = given("deadline", options.deadline)?;
+        let warm_up_ns = given("warm_up", options.warm_up)?;
+        let whole_ns = given("whole", options.whole)?;
         let on_late = options.on_late.map_or(null_mut(), |f| Box::into_raw(Box::new(f)));
         let raw_options = RawOptions {
             size: size_of::<RawOptions>(),
             folder: folder.as_ref().map_or(null(), |f| f.as_ptr()),
-            deadline_ns: ns(options.deadline),
+            deadline_ns,
             miss_ratio: options.miss_ratio,
-            warm_up_ns: ns(options.warm_up),
-            whole_ns: ns(options.whole),
+            warm_up_ns,
+            whole_ns,
             late_bytes: options.late_bytes,
             flags: u32::from(options.catch_up)
                 | u32::from(options.trace_marker) << 1
@@ -130,7 +139,7 @@ impl Loop {
         let mut error = [0 as c_char; ERROR_BYTES];
         // SAFETY: all pointers are good until it returns, and on_late until close.
         let raw = unsafe {
-            rtm_loop_open(name.as_ptr(), ns(Some(period)), &raw_options, error.as_mut_ptr(), ERROR_BYTES)
+            rtm_loop_open(name.as_ptr(), ns(period), &raw_options, error.as_mut_ptr(), ERROR_BYTES)
         };
         match NonNull::new(raw) {
             Some(raw) => Ok(Self { raw, on_late, _not_sync: PhantomData }),
