@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import cycle
 from pathlib import Path
 
-from rtmeter.explain.events import IRQ_IN, IRQ_OUT, SWITCH, TIMER_FIRED, WAKING, Event, Trace
+from rtmeter.explain.events import IRQ_IN, IRQ_OUT, LENT, SWITCH, TIMER_FIRED, WAKING, Event, Trace
 from rtmeter.model import ABSENT
 from rtmeter.results import store
 from rtmeter.results.cells import find_cells
@@ -15,7 +15,7 @@ from synthetic import Made, write_cell
 
 DEADLINE_NS = 100_000
 LATE_NS, USUAL_NS = 400_000, 50_000
-THIEF = 4711
+THIEF, LENDER = 4711, 4712
 
 
 TRACED = Made(
@@ -27,17 +27,19 @@ TRACED = Made(
 )
 
 
-def write_traced(folder: Path, thief: str, made: Made = TRACED, other: str | None = None) -> Path:
+def write_traced(
+    folder: Path, thief: str, made: Made = TRACED, other: str | None = None, lender: str | None = None
+) -> Path:
     """Each fifth release waits for the thread ``thief``, as urgent as it may be; the others run at once.
-    ``other``: what the thief calls itself each second time."""
+    ``other``: what the thief calls itself each second time; ``lender``: who lent it its priority."""
     cell = write_cell(folder, made)
     (stored,) = find_cells(cell)
     tid = next(one["tid"] for one in stored.record.threads.client if one["role"] == "measured")
-    write_trace([Trace(_events(cell, tid, (thief, other or thief)))], cell / FILE)
+    write_trace([Trace(_events(cell, tid, (thief, other or thief), lender))], cell / FILE)
     return cell
 
 
-def _events(cell: Path, tid: int, thieves: tuple[str, str]) -> Iterator[Event]:
+def _events(cell: Path, tid: int, thieves: tuple[str, str], lender: str | None) -> Iterator[Event]:
     rows = next(iter(store.chunks(cell)()))
     served = zip(rows["release_ns"].tolist(), rows["wake_ns"].tolist(), strict=True)
     names = cycle(thieves)
@@ -47,6 +49,9 @@ def _events(cell: Path, tid: int, thieves: tuple[str, str]) -> Iterator[Event]:
         on = 0 if wake - release < DEADLINE_NS else THIEF
         if on:
             yield Event(release - 1000, 1, SWITCH, 0, THIEF, 1, 3, next(names))
+        if on and lender:
+            yield Event(release - 1000, 2, SWITCH, 0, LENDER, 1, 3, lender)
+            yield Event(release - 900, 2, LENT, LENDER, THIEF, priority=3, value=120)
         yield Event(release + 1000, 1, IRQ_IN, on, name="local_timer")
         yield Event(release + 2000, 1, TIMER_FIRED, on, tid, value=release)
         yield Event(release + 3000, 1, WAKING, on, tid, 0, 19, "measured")

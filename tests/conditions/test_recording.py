@@ -71,6 +71,10 @@ def test_what_a_trace_lacks_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert "raw_syscalls/sys_enter: the kernel is not told from" in doubts["trace_event_missing"]
     whole = recorded(tmp_path, Fake(RecordingTally(10, 0, 4096, (), False)), monkeypatch)
     assert whole.doubts() == []
+    tally = RecordingTally(10, 0, 4096, ("sched/sched_pi_setprio",), False)
+    (doubt,) = recorded(tmp_path, Fake(tally), monkeypatch).doubts()
+    assert doubt.type == "trace_event_missing"
+    assert "sched_pi_setprio: whose priority was lent to the holder" in doubt.message
 
 
 def test_what_was_asked_of_it_goes_to_the_recorder_and_into_what_is_told(

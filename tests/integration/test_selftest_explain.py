@@ -7,6 +7,7 @@ import signal
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,8 +15,9 @@ from scipy.stats import binom
 
 from front import ended, rtmeter, running
 from rtmeter.errors import RtmeterError
-from rtmeter.explain.causes import Cause, Explained, Explanation, Release
+from rtmeter.explain.causes import Cause, Explained, Explanation, Release, ranked
 from rtmeter.explain.segments import Key
+from rtmeter.explain.words import words_of_cause
 from rtmeter.host.cgroups import find
 from rtmeter.host.root import Root
 from rtmeter.machine import Intent
@@ -57,6 +59,22 @@ def test_each_plant_is_named(traceable: None, sized: Callable[..., int]) -> None
     assert _named_first([(found[name].planted, found[name].hit) for name in surely]), found
     assert _named_first([(one.hit, one.first) for one in found.values() if one.hit]), found
     assert all(found[name].outcome == "not planted" for name in cannot)
+
+
+def test_whose_priority_was_lent_to_the_holder_of_a_lock_is_said(
+    traceable: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lock with priority inheritance is the plant's; that a real kernel's events say it is shown here."""
+    found: list[Explanation] = []
+
+    def kept(made: Any, planted: Any, whole: Explanation) -> Blamed:
+        found.append(whole)
+        return unplanted(made, planted, whole)
+
+    monkeypatch.setattr("rtmeter.selftest.blamed.unplanted", kept)
+    lock, _ = blame(INTENT, 3, ["mutex_inheriting"])
+    said = [words_of_cause(row) for row in ranked(found[0].releases)]
+    assert lock.first and "waited until rtm-lender woke it; rtm-loop had lent rtm-lender its priority" in said
 
 
 def _named_first(counted: Sequence[tuple[int, int]]) -> bool:

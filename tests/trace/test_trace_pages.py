@@ -9,6 +9,7 @@ import pytest
 from rtmeter.explain.events import (
     FAULT,
     IRQ_IN,
+    LENT,
     LOST,
     NO_PRIORITY,
     NO_VALUE,
@@ -332,6 +333,19 @@ def test_when_a_timer_was_due_is_not_told_if_events_were_lost_since_it_was_armed
     pages.append(page(form, written(fired, 5, 9, hrtimer=77), flags, 2000))
     trace = decoded(Recorded(form, [armed, fired], {0: pages}, {}, (), 0))
     assert (trace.event[-1], trace.value[-1]) == (TIMER_FIRED, due_ns)
+
+
+def test_whose_priority_changes_for_a_lock_by_whom_and_what_it_had_before() -> None:
+    form = FORMS["64 bits"]
+    lent = of_words("sched_pi_setprio", 7, "char comm[16]; pid_t pid; int oldprio; int newprio", 8)
+    short = of_words("sched_pi_setprio", 7, "int comm; pid_t pid; int oldprio; int newprio", 8)
+    for one in (lent, short):  # of some kernels the name stands at the end
+        entries = written(one, 5, 9, pid=8, oldprio=120, newprio=19)
+        entries += written(one, 5, 8, pid=8, oldprio=19, newprio=-1)
+        trace = decoded(Recorded(form, [one], {0: [page(form, entries)], 1: []}, {}, (), 0, functions={}))
+        rows = zip(trace.event, trace.tid, trace.target, trace.priority, trace.value, strict=True)
+        assert list(rows) == [(LENT, 9, 8, 19, 120), (LENT, 8, 8, -1, 19)]
+        assert trace.time_ns.tolist() == [1005, 1010]
 
 
 @pytest.mark.parametrize("bits", [64, 32])

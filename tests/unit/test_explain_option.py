@@ -48,7 +48,7 @@ def test_room_margin_and_events_may_be_said(written: Any) -> None:
     assert asked(written) == wanted
     choice = TraceChoice.of(wanted)
     assert (choice.most_bytes, choice.late_ns) == (1024 * MIB, 50 * MS)
-    assert choice.left_out == ("softirqs", "system_calls", "page_faults", "new_threads")
+    assert choice.left_out == ("softirqs", "system_calls", "page_faults", "new_threads", "lent_priorities")
 
 
 @pytest.mark.parametrize("group", GROUPS)

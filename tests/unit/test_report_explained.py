@@ -63,6 +63,17 @@ def test_the_bars_and_timelines_are_of_what_happened(tmp_path: Path) -> None:
     assert set(spans["lane"]) == {"the release", "CPU 1"} and "driver" in spans["what"]
 
 
+def test_whose_priority_was_lent_is_in_the_sentence_the_timeline_and_what_is_kept(tmp_path: Path) -> None:
+    (stored,) = find_cells(write_traced(tmp_path / "cell", "driver", lender="loop"))
+    lent = "more urgent than it; loop had lent driver its priority"
+    for _ in ("found", "read again"):
+        assert f"waited for the CPU: driver ran, {lent} (100 % of all" in (why_words(stored) or "")
+        found = why(stored)
+        assert found is not None and {row.lent_by for row in found.causes} == {"loop"}
+        for timeline in figures(found)[1:]:
+            assert any(what.endswith(lent) for what in timeline.spec["datasets"]["spans"]["what"])
+
+
 def test_what_was_found_is_kept_and_read_again(tmp_path: Path) -> None:
     (stored,) = find_cells(write_traced(tmp_path / "cell", "driver"))
     first = why(stored)

@@ -9,7 +9,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_valida
 from rtmeter.campaign.option_types import ABOVE_0, SIZE, Duration, Size, mapping, one_line, text
 from rtmeter.model import TRACE_BYTES, TRACE_MARGIN_NS
 
-EVENTS = ("interrupts", "softirqs", "timers", "system_calls", "page_faults", "new_threads")
+EVENTS = ("interrupts", "softirqs", "timers", "system_calls", "page_faults", "new_threads", "lent_priorities")
 """What may be left out of a recording (trace/events.py)."""
 
 _ON, _OFF = (True, "true", "yes", "on"), (False, "false", "no", "off")

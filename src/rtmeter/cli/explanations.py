@@ -122,8 +122,11 @@ def _lines(each: Explained) -> Iterable[str]:
     yield f"release {release.k}: {microseconds(release.lateness_ns)} us after its time{faults}"
     if each.cause is not None:
         share = f"{100 * each.cause.share:.0f} % of what is more than in releases in time"
-        yield f"  cause: {words_of(each.cause.key, throttled=each.cause.throttled)} ({share})"
+        cause = each.cause
+        said = words_of(cause.key, throttled=cause.throttled, lent_by=cause.lent_by)
+        yield f"  cause: {said} ({share})"
     for segment in each.segments:
         from_ns = segment.start_ns - release.release_ns
         times = f"{microseconds(from_ns):>12} {microseconds(segment.end_ns - segment.start_ns):>12}"
-        yield harmless(f"{times} us  {words_of(segment.key, throttled=segment.throttled)}")
+        said = words_of(segment.key, throttled=segment.throttled, lent_by=segment.lent_by)
+        yield harmless(f"{times} us  {said}")

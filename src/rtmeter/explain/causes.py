@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median_low
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from rtmeter.errors import RtmeterError
 from rtmeter.explain.events import Trace
 from rtmeter.explain.passed_over import Throttled
 from rtmeter.explain.segments import UNKNOWN, Explainer, Key, Segment
 from rtmeter.explain.threads import KnownTrace
+
+_Said = TypeVar("_Said")
 
 
 class Release(NamedTuple):
@@ -30,11 +32,13 @@ class Release(NamedTuple):
 @dataclass(frozen=True)
 class Cause:
     """The key that a late release has most of beyond those in time; ``share`` of all that it has beyond;
-    ``throttled``: the thread was in most of that time."""
+    ``throttled``: the thread was in most of that time; ``lent_by``: who had, in most of it, lent its priority
+    to the one that the key names."""
 
     key: Key
     share: float
     throttled: Throttled | None = None
+    lent_by: str | None = None
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,8 @@ class Explained:
 @dataclass(frozen=True)
 class Ranked:
     """A cause, the late releases that it is the cause of, and their lateness; ``throttled_ns``: that of those
-    in which the thread was throttled, ``throttled_as``; ``faults``: the thread's page faults within them."""
+    in which the thread was throttled, ``throttled_as``; ``faults``: the thread's page faults within them;
+    ``lenders``: whose priority was lent, and the lateness of those in which it was."""
 
     key: Key
     releases: int
@@ -58,6 +63,12 @@ class Ranked:
     throttled_ns: int = 0
     throttled_as: Throttled | None = None
     faults: int = 0
+    lenders: tuple[tuple[str, int], ...] = ()
+
+    @property
+    def lent_by(self) -> str | None:
+        """The one whose priority was lent in most of it."""
+        return next((name for name, ns in self.lenders if 2 * ns > self.lateness_ns), None)
 
     @property
     def throttled(self) -> Throttled | None:
@@ -120,7 +131,7 @@ def concluded(releases: Sequence[Release], split: Sequence[Split]) -> Explanatio
 def times_by_key(segments: Iterable[Segment]) -> dict[Key, int]:
     """How long each key held."""
     times: dict[Key, int] = {}
-    for start_ns, end_ns, key, _ in segments:
+    for start_ns, end_ns, key, *_ in segments:
         times[key] = times.get(key, 0) + end_ns - start_ns
     return times
 
@@ -141,10 +152,16 @@ def _cause(split: Split, times: dict[Key, int], usual: dict[Key, int]) -> Cause 
         return None
     key = min(excess, key=lambda key: (-excess[key], key.order))
     positive = sum(time_ns for time_ns in excess.values() if time_ns > 0)
-    throttled = [one for one in split.segments if one.throttled and one.key == key]
-    throttled_ns = sum(one.end_ns - one.start_ns for one in throttled)
     share = max(excess[key], 0) / positive if positive else 0.0
-    return Cause(key, share, throttled[0].throttled if 2 * throttled_ns > times[key] else None)
+    its = [one for one in split.segments if one.key == key]
+    return Cause(key, share, _in_most(its, lambda one: one.throttled), _in_most(its, lambda one: one.lent_by))
+
+
+def _in_most(segments: Sequence[Segment], says: Callable[[Segment], _Said | None]) -> _Said | None:
+    """What the first of the segments says that says something, if these are most of their time."""
+    saying = [one for one in segments if says(one) is not None]
+    ns, total_ns = (sum(one.end_ns - one.start_ns for one in some) for some in (saying, segments))
+    return says(saying[0]) if 2 * ns > total_ns else None
 
 
 def ranked(explained: Iterable[Explained]) -> tuple[Ranked, ...]:
@@ -159,8 +176,18 @@ def ranked(explained: Iterable[Explained]) -> tuple[Ranked, ...]:
                 row.throttled_ns + (lateness_ns if cause.throttled else 0),
                 row.throttled_as or cause.throttled,
                 row.faults + each.faults,
+                _with_lender(row.lenders, cause.lent_by, lateness_ns),
             )
     return tuple(sorted(rows.values(), key=lambda row: (-row.lateness_ns, row.key.order)))
+
+
+def _with_lender(
+    lenders: Sequence[tuple[str, int]], lender: str | None, lateness_ns: int
+) -> tuple[tuple[str, int], ...]:
+    known = dict(lenders)
+    if lender is not None:
+        known[lender] = known.get(lender, 0) + lateness_ns
+    return tuple(known.items())
 
 
 def chosen(explanation: Explanation, k: int | None, top: int) -> list[Explained]:

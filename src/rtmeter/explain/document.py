@@ -14,7 +14,7 @@ def explanation_json(explanation: Explanation, releases: Iterable[Explained]) ->
     return {
         "releases": [_release(each) for each in releases],
         "causes": [
-            _key(row.key) | {"releases": row.releases, "lateness_ns": row.lateness_ns}
+            _key(row.key) | {"releases": row.releases, "lateness_ns": row.lateness_ns} | _lent(row.lent_by)
             for row in explanation.causes
         ],
         "unknown_ns": explanation.unknown_ns,
@@ -27,11 +27,17 @@ def _release(each: Explained) -> dict[str, Any]:
         "k": each.release.k,
         "lateness_ns": each.release.lateness_ns,
         "segments": [
-            {"start_ns": one.start_ns, "end_ns": one.end_ns} | _key(one.key) for one in each.segments
+            {"start_ns": one.start_ns, "end_ns": one.end_ns} | _key(one.key) | _lent(one.lent_by)
+            for one in each.segments
         ],
-        "cause": None if cause is None else _key(cause.key) | {"share": cause.share},
+        "cause": None if cause is None else _key(cause.key) | {"share": cause.share} | _lent(cause.lent_by),
     }
 
 
 def _key(key: Key) -> dict[str, Any]:
     return {"category": key.category, "who": key.who, "relation": key.relation}
+
+
+def _lent(by: str | None) -> dict[str, Any]:
+    """Whose priority was lent; nothing where none was."""
+    return {} if by is None else {"lent_by": by}

@@ -13,10 +13,10 @@ Ints = npt.NDArray[np.int64]
 """int64 array of shape (rows,)."""
 
 SWITCH, WAKING, IRQ_IN, IRQ_OUT, SOFTIRQ_IN, SOFTIRQ_OUT = range(6)
-TIMER_ARMED, TIMER_FIRED, SYS_IN, SYS_OUT, FAULT, LOST = range(6, 12)
+TIMER_ARMED, TIMER_FIRED, SYS_IN, SYS_OUT, FAULT, LOST, LENT = range(6, 13)
 KINDS = (
     *("switch", "waking", "irq_in", "irq_out", "softirq_in", "softirq_out"),
-    *("timer_armed", "timer_fired", "sys_in", "sys_out", "fault", "lost"),
+    *("timer_armed", "timer_fired", "sys_in", "sys_out", "fault", "lost", "lent"),
 )
 STATES = ("", "runnable", "sleeping", "blocked", "ended")
 RUNNABLE, ENDED = 1, 4

@@ -15,6 +15,7 @@ from rtmeter.explain.causes import Explanation, Release, Split, concluded, split
 from rtmeter.explain.events import (
     IRQ_IN,
     IRQ_OUT,
+    LENT,
     LOST,
     NO_PRIORITY,
     SWITCH,
@@ -114,14 +115,20 @@ def _apart(
 
 
 def _names_in(trace: Trace) -> ThreadNames:
-    events, targets = np.asarray(trace.event), np.asarray(trace.target, np.int64)
-    rows = np.flatnonzero(((events == SWITCH) | (events == WAKING)) & (targets > 0))
-    last = _last(targets[rows]) if len(rows) else rows
+    named, told = (_last_telling(trace, kinds) for kinds in ((SWITCH, WAKING), (SWITCH, WAKING, LENT)))
     return {
-        trace.target[row]: (trace.name_of(row) or "", trace.priority[row])
-        for row in rows[last].tolist()
+        tid: (trace.name_of(row) or "", trace.priority[told[tid]])
+        for tid, row in named.items()
         if trace.priority[row] != NO_PRIORITY
     }
+
+
+def _last_telling(trace: Trace, kinds: Sequence[int]) -> dict[int, int]:
+    """The last row of these kinds that tells of a thread, by its id."""
+    targets = np.asarray(trace.target, np.int64)
+    rows = np.flatnonzero(np.isin(np.asarray(trace.event), kinds) & (targets > 0))
+    last = rows[_last(targets[rows])] if len(rows) else rows
+    return dict(zip(targets[last].tolist(), last.tolist(), strict=True))
 
 
 def _last_of_each(trace: Trace) -> Trace:
@@ -135,6 +142,8 @@ def _last_of_each(trace: Trace) -> Trace:
         ((SWITCH,), tids),
         ((SWITCH,), targets),
         ((WAKING,), targets),
+        ((LENT,), targets),
+        ((LENT,), tids),
         ((SYS_IN, SYS_OUT), tids),
         ((TIMER_ARMED,), targets),
         ((TIMER_FIRED,), targets),

@@ -13,6 +13,7 @@ from rtmeter.explain.causes import Release
 from rtmeter.explain.events import (
     COLUMNS,
     KINDS,
+    LENT,
     LOST,
     NO_PRIORITY,
     NO_VALUE,
@@ -58,7 +59,7 @@ def read_releases(path: Path) -> list[Release]:
 def _event(row: _Row) -> Event:
     kind = row.choice("event", KINDS)
     tid = row.number("tid", 0, 2**31 - 1, empty=NOBODY if kind == LOST else None)
-    target = row.number("target", 0, 2**31 - 1, empty=None if kind in (SWITCH, WAKING) else NOBODY)
+    target = row.number("target", 0, 2**31 - 1, empty=None if kind in (SWITCH, WAKING, LENT) else NOBODY)
     state = row.choice("state", STATES) if kind == SWITCH else 0
     if kind == SWITCH and state == 0:
         raise row.wrong("state", "is empty", f"say how the thread leaves: {', '.join(STATES[1:])}")
@@ -66,8 +67,8 @@ def _event(row: _Row) -> Event:
         raise row.wrong("target", "is the thread that leaves", "name the one that runs from now on")
     if kind == WAKING and target == 0:
         raise row.wrong("target", "is the idle thread, which is never woken", "name the thread that is woken")
-    priority = row.number("priority", -(2**31) + 1, 2**31 - 1, empty=NO_PRIORITY)
-    value = row.number("value", empty=NO_VALUE)
+    priority = row.number("priority", -(2**31) + 1, 2**31 - 1, empty=None if kind == LENT else NO_PRIORITY)
+    value = row.number("value", empty=None if kind == LENT else NO_VALUE)
     return Event(
         row.number("time_ns"),
         row.number("cpu", 0, 2**15),

@@ -41,12 +41,14 @@ class Key(NamedTuple):
 
 class Segment(NamedTuple):
     """``throttled``: the thread waited because its time was used up, or kept for others: of the CPU's
-    idling, or of a less urgent one that ran."""
+    idling, or of a less urgent one that ran. ``lent_by``: whose priority the thread had, on loan, that ran
+    instead, or that ends the wait."""
 
     start_ns: int
     end_ns: int
     key: Key
     throttled: Throttled | None = None
+    lent_by: str | None = None
 
 
 UNKNOWN = Key("unknown")
@@ -130,7 +132,8 @@ class Explainer:
                 changes = (self._known.changes(one, *piece[:2]) for one in (piece.thread, thread))
                 for start, end in self._cut(piece, (time for times in changes for time in times)):
                     key = self._displaced(thread, piece.thread, start)
-                    yield Segment(start, end, key, passed_over.now)
+                    lent_by = self._known.lent_by(piece.thread, start, end)
+                    yield Segment(start, end, key, passed_over.now, lent_by)
 
     def _displaced(self, thread: int, by: int, time_ns: int) -> Key:
         ours, theirs = (self._known.priority(one, time_ns) for one in (thread, by))
@@ -194,7 +197,8 @@ class Explainer:
         who = state.name
         if path and self._paths:
             who = f"{who}{WOKE}{self._known.name(thread, start_ns)}"
-        yield Segment(start_ns, end_ns, Key("blocked", who))
+        lent_by = None if state.waker == IDLE else self._known.lent_by(state.waker, start_ns, end_ns)
+        yield Segment(start_ns, end_ns, Key("blocked", who), lent_by=lent_by)
 
     def _message_after_timeouts(self, thread: int, wait: Wait) -> Wait:
         """The wait itself; of one that ran out (SO_RCVTIMEO) and began anew in the same system call, the one
@@ -240,7 +244,8 @@ def merged(segments: Iterable[Segment]) -> list[Segment]:
     for segment in segments:
         if kept and kept[-1].key == segment.key:
             throttled = kept[-1].throttled or segment.throttled
-            kept[-1] = kept[-1]._replace(end_ns=segment.end_ns, throttled=throttled)
+            lent_by = kept[-1].lent_by or segment.lent_by
+            kept[-1] = kept[-1]._replace(end_ns=segment.end_ns, throttled=throttled, lent_by=lent_by)
         else:
             kept.append(segment)
     return kept

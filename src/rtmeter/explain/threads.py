@@ -17,6 +17,7 @@ from rtmeter.explain.cpus import BEGINNING, cpus_of
 from rtmeter.explain.events import (
     ENDED,
     FAULT,
+    LENT,
     LOST,
     NO_PRIORITY,
     NO_VALUE,
@@ -85,12 +86,15 @@ class KnownTrace:
         switches, wakings = (np.flatnonzero(events == kind) for kind in (SWITCH, WAKING))
         moves = np.concatenate([switches, switches, wakings])
         self.moves = _Rows(moves, np.concatenate([threads[switches], targets[switches], targets[wakings]]))
-        telling = np.concatenate([switches, wakings])
+        lent = np.flatnonzero(events == LENT)
+        telling = np.concatenate([switches, wakings, lent])
         told = np.array([name != "" for name in trace.names], bool)[np.asarray(trace.name)[telling]]
         self._names = _Rows(telling[told], targets[telling[told]])
         told = np.asarray(trace.priority)[telling] != NO_PRIORITY
         self._priorities = _Rows(telling[told], targets[telling[told]])
         self._telling, self.wakings = _Rows(telling, targets[telling]), _Rows(wakings, targets[wakings])
+        self._lent = _Rows(lent, targets[lent])
+        self._lenders: dict[int, list[int]] = {}
         fired, armed, faults = (np.flatnonzero(events == kind) for kind in (TIMER_FIRED, TIMER_ARMED, FAULT))
         self.fired, self.armed = _Rows(fired, targets[fired]), _Rows(armed, targets[armed])
         system = np.flatnonzero((events == SYS_IN) | (events == SYS_OUT))
@@ -124,7 +128,8 @@ class KnownTrace:
         row = self._last_told(self._priorities[thread], thread, time_ns)
         if row is None:
             return self._before[thread][1] if thread in self._before else None
-        return self.trace.priority[row]
+        lent_later = self.trace.event[row] == LENT and self._time(row) > time_ns
+        return self.trace.value[row] if lent_later else self.trace.priority[row]
 
     def _name(self, thread: int, time_ns: int) -> str | None:
         row = self._last_told(self._names[thread], thread, time_ns)
@@ -150,6 +155,35 @@ class KnownTrace:
             if self._time(row) >= end_ns:
                 return
             yield self._time(row)
+
+    def lent_by(self, thread: int, start_ns: int, end_ns: int) -> str | None:
+        """Who had lent it the priority that it had within a span, the first there; None if it was its own, or
+        that is not known."""
+        rows = self._lent[thread]
+        if not rows:
+            return None
+        if thread not in self._lenders:
+            self._lenders[thread] = list(self._lenders_of(thread))
+        begins = bisect_right(rows, start_ns, key=self._time)
+        for place in range(max(begins - 1, 0), bisect_left(rows, end_ns, key=self._time)):
+            lender, since_ns = self._lenders[thread][place], max(self._time(rows[place]), start_ns)
+            if lender != NOBODY and self.priority(thread, since_ns) == self.trace.priority[rows[place]]:
+                return self.name(lender, since_ns)
+        return None
+
+    def _lenders_of(self, thread: int) -> Iterator[int]:
+        """Of each row that lends to it or takes back, whose priority it has from then on: of those that were
+        lent and not taken back the most urgent. Who lends has that priority itself; where another acts for
+        it (FUTEX_CMP_REQUEUE_PI), that is NOBODY."""
+        lent: list[tuple[int, int]] = []
+        for row in self._lent[thread]:
+            priority, lender = self.trace.priority[row], self.threads[row]
+            while lent and lent[-1][0] < priority:
+                lent.pop()
+            if priority < self.trace.value[row]:
+                has = self.priority(lender, self._time(row))
+                lent.append((priority, lender if has in (priority, None) else NOBODY))
+            yield lent[-1][1] if lent and lent[-1][0] == priority else NOBODY
 
     def calls(self, thread: int) -> list[Call]:
         """Its system calls, in order of time. After a ``lost`` on its CPU it is inside if the next that is

@@ -48,10 +48,18 @@ _SOFTIRQS = {
 }
 
 
-def words_of(key: Key, *, throttled: Throttled | None = None) -> str:
-    """A key as a person says it; ``throttled``: as Segment has it."""
+def words_of(key: Key, *, throttled: Throttled | None = None, lent_by: str | None = None) -> str:
+    """A key as a person says it; ``throttled`` and ``lent_by``: as Segment has them."""
+    said = _said(key, throttled)
+    if lent_by is None:
+        return said
+    to = (key.of_another[1] if key.of_another else key).who or ""
+    return f"{said}; {visible(lent_by)} had lent {visible(to.partition(WOKE)[0])} its priority"
+
+
+def _said(key: Key, throttled: Throttled | None) -> str:
     if another := key.of_another:
-        return f"{visible(another[0])}, on the message's path: {words_of(another[1], throttled=throttled)}"
+        return f"{visible(another[0])}, on the message's path: {_said(another[1], throttled)}"
     if throttled and key.category == "dispatch":
         return f"its CPU was idle: it was throttled, {_USED_UP[throttled]} used up"
     if key.category == "own" and key.who:
@@ -71,6 +79,6 @@ def words_of(key: Key, *, throttled: Throttled | None = None) -> str:
 
 def words_of_cause(cause: Ranked) -> str:
     """A ranked cause; of the thread's own code also the page faults, which cost it time without being its."""
-    said = words_of(cause.key, throttled=cause.throttled)
+    said = words_of(cause.key, throttled=cause.throttled, lent_by=cause.lent_by)
     many = cause.key.category in ("own", "own_kernel") and cause.faults >= cause.releases * _MANY_FAULTS
     return f"{said}, with {cause.faults:,} page faults" if many else said

@@ -25,7 +25,7 @@ from rtmeter.trace.table import FILE, StoredTrace, open_trace
 from rtmeter.values import from_json, harmless
 
 KEPT = "explanation.json"
-_VERSION = 4
+_VERSION = 5
 
 WORST = 3
 """Late releases of which all is shown."""
@@ -276,6 +276,7 @@ def _read(path: Path, state: list[int]) -> Why | None:
                 row["throttled_ns"],
                 _throttled(row["throttled_as"]),
                 row["faults"],
+                tuple((name, ns) for name, ns in row["lenders"]),
             )
             for row in kept["causes"]
         )
@@ -294,7 +295,8 @@ def _read(path: Path, state: list[int]) -> Why | None:
                 row["lateness_ns"],
                 Key(*row["cause"]) if row["cause"] else None,
                 tuple(
-                    Segment(start, end, Key(*key), _throttled(so)) for start, end, key, so in row["segments"]
+                    Segment(start, end, Key(*key), _throttled(so), lent_by)
+                    for start, end, key, so, lent_by in row["segments"]
                 ),
                 tuple(Doing(*one) for one in row["doings"]),
             )
@@ -312,7 +314,8 @@ def _throttled(kept: str | None) -> Throttled | None:
 def _to_json(kept: Why, state: list[int]) -> dict[str, Any]:
     causes = [
         {"key": row.key, "releases": row.releases, "lateness_ns": row.lateness_ns}
-        | {"throttled_ns": row.throttled_ns, "throttled_as": row.throttled_as, "faults": row.faults}
+        | {"throttled_ns": row.throttled_ns, "throttled_as": row.throttled_as}
+        | {"faults": row.faults, "lenders": row.lenders}
         for row in kept.causes
     ]
     classes = [

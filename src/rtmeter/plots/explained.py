@@ -68,8 +68,9 @@ def _timeline(one: Shown) -> Figure:
         for column, value in zip(rows.values(), values, strict=True):
             column.append(value)
 
-    for start_ns, end_ns, key, throttled in one.segments:
-        add(_PATH, start_ns, end_ns, words_of(key, throttled=throttled), key.category.replace("_", " "))
+    for start_ns, end_ns, key, throttled, lent_by in one.segments:
+        what = words_of(key, throttled=throttled, lent_by=lent_by)
+        add(_PATH, start_ns, end_ns, what, key.category.replace("_", " "))
     for doing in one.doings:
         lane = f"CPU {doing.cpu}"
         lanes += [lane] if lane not in lanes else []

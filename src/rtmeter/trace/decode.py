@@ -21,10 +21,11 @@ import numpy.typing as npt
 
 from rtmeter.explain import events as kinds
 from rtmeter.explain.events import NO_VALUE, NOBODY, Event, Trace, joined
-from rtmeter.explain.threads import IDLE, is_kernels
+from rtmeter.explain.threads import IDLE
 from rtmeter.trace.events import SOFTIRQS, VECTORS
-from rtmeter.trace.formats import Format
+from rtmeter.trace.formats import Format, ReadField
 from rtmeter.trace.marking import marking
+from rtmeter.trace.names import name_reader
 from rtmeter.trace.pages import UNTOLD, ComingPages, events_of, missed
 from rtmeter.trace.rcl import PREFIX
 from rtmeter.trace.recorded import Recorded
@@ -106,6 +107,7 @@ class _Rows:
             "sched_switch": self._switch,
             "sched_waking": self._waking,
             "sched_wakeup_new": self._waking,
+            "sched_pi_setprio": self._lent,
             "irq_handler_entry": self._irq_in,
             "irq_handler_exit": self._irq_out,
             "softirq_entry": lambda form: self._softirq(form, kinds.SOFTIRQ_IN),
@@ -281,6 +283,15 @@ class _Rows:
 
         return handle
 
+    def _lent(self, form: Format) -> Handle:
+        target, priority, before = (form.field(n).read for n in ("pid", "newprio", "oldprio"))
+
+        def handle(time_ns: int, cpu: int, page: bytes, at: int) -> None:
+            row = (time_ns, cpu, kinds.LENT, self._tid, target(page, at), 0, priority(page, at))
+            self.add(Event(*row, value=before(page, at)))
+
+        return handle
+
     def _irq_in(self, form: Format) -> Handle:
         number, text = form.field("irq").read, form.text_field("name")
 
@@ -373,24 +384,5 @@ class _Rows:
 
         return handle
 
-    def _comm(self, form: Format, name: str, tid: Callable[[bytes, int], int]) -> Callable[[bytes, int], str]:
-        """A thread's name; in brackets if it is the kernel's, as the idle ones are, and only then."""
-        field, known = form.field(name), self._recorded.kernel_threads
-        names: dict[tuple[bytes, int], str] = {}
-
-        def read(page: bytes, at: int) -> str:
-            raw = page[at + field.offset : at + field.offset + field.size].partition(b"\0")[0]
-            one = tid(page, at)
-            key = (raw, one if one in known else min(one, 1))
-            if key not in names:
-                text = raw.decode(errors="backslashreplace")
-                names[key] = (
-                    f"[{text}]"
-                    if one == 0 or any(name.startswith(text) for name in known.get(one, ()))
-                    else f"{text} (user)"
-                    if is_kernels(text)
-                    else text
-                )
-            return names[key]
-
-        return read
+    def _comm(self, form: Format, name: str, tid: ReadField) -> Callable[[bytes, int], str]:
+        return name_reader(form.field(name), tid, self._recorded.kernel_threads)

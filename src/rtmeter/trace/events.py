@@ -18,6 +18,7 @@ IPIS = ("ipi/ipi_entry", "ipi/ipi_exit")
 
 OPTIONAL = {
     "sched/sched_wakeup_new": "threads that are born are unknown until they run",
+    "sched/sched_pi_setprio": "whose priority was lent to the holder of a lock is not told",
     "irq/irq_handler_entry": "interrupts count as the thread that they interrupt",
     "irq/irq_handler_exit": "interrupts count as the thread that they interrupt",
     "irq/softirq_entry": "softirqs count as the thread that they interrupt",
@@ -37,6 +38,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "system_calls": ("raw_syscalls/sys_enter", "raw_syscalls/sys_exit"),
     "page_faults": ("exceptions/page_fault_user", "exceptions/page_fault_kernel"),
     "new_threads": ("sched/sched_wakeup_new",),
+    "lent_priorities": ("sched/sched_pi_setprio",),
 }
 """Those that may be left out, by what a user calls them."""
 
