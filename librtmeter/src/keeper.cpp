@@ -254,6 +254,10 @@ void Keeper::finish(const Json& facts) {
   if (late_) attempt([this] { late_->finish(facts_); });
   if (blocks_) attempt([this] { blocks_->finish(Json::object()); });
   if (!failure_.empty())
+  tell();
+}
+
+void Keeper::tell() const {
     throw Failure("log", keeping_.folder, failure_,
                   "make room there: what is missing is said when it is read");
 }

@@ -54,6 +54,8 @@ class Keeper final : public RowSink {
   void update(const Json& facts);
   // Ends the logs with these facts. Throws Failure if something could not be written, now or before.
   void finish(const Json& facts);
+  // Once more. Throws the same.
+  void tell() const;
 
  private:
   struct Row {

@@ -183,7 +183,7 @@ Json Loop::last_facts() const {
 }
 
 void Loop::end(std::int64_t now_ns) {
-  if (ended_) return;
+  if (ended_) return keeper_.tell();
   ended_ = true;
   over_.store(true);
   recorder_.finish();

@@ -32,7 +32,7 @@ class Loop {
   std::int64_t now_ns() noexcept { return clock_.now_ns(); }
 
   // Writes what is left, and of the job that is under way what is decided by now_ns; what is stamped from
-  // then on goes nowhere. Throws Failure.
+  // then on goes nowhere. Throws Failure, each time it is asked.
   void end(std::int64_t now_ns);
   // In a child of the process, which has no writer: what is stamped from now on goes nowhere.
   void disown() noexcept;

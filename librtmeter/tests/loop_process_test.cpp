@@ -217,7 +217,7 @@ struct LastOfAll {
     int status = 0;
     waitpid(child, &status, 0);
     const bool closed = rtm_loop_close(loop, nullptr, 0) == 0;
-    std::_Exit(closed && WIFEXITED(status) ? WEXITSTATUS(status) : 1);
+    std::_Exit(!closed ? 8 : WIFEXITED(status) ? WEXITSTATUS(status) : 1);
   }
   rtm_loop* loop = nullptr;
 } last_of_all;
@@ -233,6 +233,18 @@ TEST_F(LoopProcess, ALoopAtNamespaceScopeIsOpenUntilItsEnd) {
   EXPECT_TRUE(WIFEXITED(status));
   EXPECT_EQ(WEXITSTATUS(status), 7);
   expect_served_and_skipped(rows_of_part(only_start(), "whole"), 20);
+}
+
+// What could not be written when exit() ended it, its close is told.
+TEST_F(LoopProcess, AFullDiskIsToldToWhoClosesAfterTheEnd) {
+  const pid_t child = fork();
+  if (child == 0) {
+    last_of_all.loop = open();
+    std::filesystem::create_directory(only_start() + "/bins.json.new");
+    run(last_of_all.loop, 3);
+    std::exit(1);
+  }
+  EXPECT_EQ(WEXITSTATUS(wait_for(child)), 8);
 }
 
 // Of the parent's job a child hands over nothing, however late it ends.
