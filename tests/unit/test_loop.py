@@ -89,6 +89,29 @@ def test_a_release_that_is_iterated_over_is_done_when_the_next_is_asked_for(libr
     assert list(loop) == [], "it is closed"
 
 
+@pytest.mark.parametrize("leave", ["break", "raise"])
+def test_work_has_ended_where_the_iteration_is_left(library: Noting, leave: str) -> None:
+    """And not where the loop is closed, which may be much later."""
+    with Loop("arm", "1ms") as loop:
+        try:
+            for _ in loop:
+                if leave == "break":
+                    break
+                raise ValueError
+        except ValueError:
+            pass
+        library.calls.append("later")
+    assert library.calls[1:] == [("sleep", 7), ("done", 7), "later", ("close", 7)]
+
+
+def test_an_iteration_that_outlives_its_loop_stamps_nothing(library: Noting) -> None:
+    with Loop("arm", "1ms") as loop:
+        releases = iter(loop)
+        next(releases)
+    del releases
+    assert library.calls[1:] == [("sleep", 7), ("close", 7), ("done", None)], "without a loop: nothing"
+
+
 def test_a_wake_up_without_a_release_says_so(library: Noting) -> None:
     with Loop("arm", "1ms") as loop:
         loop.wake(5)

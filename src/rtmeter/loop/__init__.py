@@ -97,10 +97,14 @@ class Loop:
         self._done(self._handle)
 
     def __iter__(self) -> Iterator[int]:
-        """A release after the other, in ns: each is slept for, and done when the next one is asked for."""
+        """A release after the other, in ns: each is slept for, and done when the next one is asked for, or
+        the iteration is left."""
         while self._handle is not None:
-            yield self.sleep()
-            self.done()
+            release_ns = self.sleep()
+            try:
+                yield release_ns
+            finally:
+                self.done()
 
     def close(self) -> None:
         """Writes what is left. Raises RtmeterError if something could not be written."""
