@@ -70,19 +70,20 @@ void Keeper::append(const std::int64_t* rows, std::size_t count) {
 }
 
 // A job in time is in flight, and in no count, nor is what comes after it.
-bool Keeper::settle(const std::int64_t* job, std::int64_t now_ns) {
+bool Keeper::settle(const std::int64_t* job, std::int64_t now_ns, std::int64_t open_ns) {
   const bool open = job != nullptr && job[JobRow::k] >= next_k_;
   const bool lost = open && now_ns - job[JobRow::release] > keeping_.deadline_ns;
-  if (lost) append(job, 1);
+  if (lost) {
+    append(job, 1);
+    last_done_ns_ = now_ns;  // it has not become free since
+  }
   if (open && !lost) {
     fill_gap(job);
   } else if (next_k_ > 0) {
-    const std::int64_t until = lost ? now_ns : last_done_ns_;
-    const std::int64_t decided = keeping_.catch_up ? until - keeping_.deadline_ns - 1 : until;
     // How many releases after the last one that has a row the next undecided one lies.
-    const std::int64_t n = (decided - last_ns_) / keeping_.period_ns + 1;
-    const std::int64_t next[JobRow::kColumns] = {next_k_ - 1 + n, last_ns_ + n * keeping_.period_ns, until,
-                                                 kAbsent, kInFlight};
+    const std::int64_t n = (last_done_ns_ - open_ns - last_ns_) / keeping_.period_ns + 1;
+    const std::int64_t next[JobRow::kColumns] = {next_k_ - 1 + n, last_ns_ + n * keeping_.period_ns,
+                                                 last_done_ns_, kAbsent, kInFlight};
     fill_gap(next);
   }
   pass_on();
@@ -253,11 +254,11 @@ void Keeper::finish(const Json& facts) {
   attempt([this] { end_segment(facts_); });
   if (late_) attempt([this] { late_->finish(facts_); });
   if (blocks_) attempt([this] { blocks_->finish(Json::object()); });
-  if (!failure_.empty())
   tell();
 }
 
 void Keeper::tell() const {
+  if (!failure_.empty())
     throw Failure("log", keeping_.folder, failure_,
                   "make room there: what is missing is said when it is read");
 }

@@ -25,7 +25,6 @@ struct Keeping {
   std::int64_t whole_ns = 0;    // the last releases that are kept whole
   std::int64_t late_bytes = 0;  // for late releases
   Json header;                  // of every sample log here, without what differs
-  bool catch_up = false;        // a release that has passed is served: only its deadline decides
 };
 
 // Removes what the starts of this program before that of `folder` kept whole, where it is older than
@@ -47,8 +46,9 @@ class Keeper final : public RowSink {
   std::size_t held_back() const override;
 
   // Once nothing is appended any more: what is decided by now of the job that is under way (or null), and of
-  // the releases that passed while there was work. True if the job is lost.
-  bool settle(const std::int64_t* job, std::int64_t now_ns);
+  // the releases that passed while there was work; for open_ns from each on, it could still be served in
+  // time. True if the job is lost.
+  bool settle(const std::int64_t* job, std::int64_t now_ns, std::int64_t open_ns);
 
   // Facts for the logs' header that became known.
   void update(const Json& facts);

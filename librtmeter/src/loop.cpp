@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <string_view>
 
 #include "errors.hpp"
 #include "header.hpp"
@@ -42,8 +43,7 @@ Keeping keeping_of(const std::string& name, const std::string& folder, std::int6
           warm_up,
           whole_ns,
           checked("late_bytes", o.late_bytes, kDefaultLateBytes, 1),
-          loop_header(name, period_ns, deadline_ns, o.miss_ratio, warm_up),
-          (o.flags & RTM_LOOP_CATCH_UP) != 0};
+          loop_header(name, period_ns, deadline_ns, o.miss_ratio, warm_up)};
 }
 
 double checked_ratio(double ratio) {
@@ -182,6 +182,14 @@ Json Loop::last_facts() const {
   return facts;
 }
 
+// How long one that has passed could still be served in time: sleep() goes on to the next one; a program that
+// catches up or sleeps by itself serves it, but without due times only the latest.
+std::int64_t Loop::open_ns() const {
+  const std::string_view grid = ticks_.t0_from();
+  if (grid == "core" && !catch_up_) return 0;
+  return grid == "inferred" ? std::min(deadline_ns_ + 1, period_ns_) : deadline_ns_ + 1;
+}
+
 void Loop::end(std::int64_t now_ns) {
   if (ended_) return keeper_.tell();
   ended_ = true;
@@ -189,7 +197,7 @@ void Loop::end(std::int64_t now_ns) {
   recorder_.finish();
   const bool working = working_.load(std::memory_order_acquire);
   const std::int64_t row[JobRow::kColumns] = {k_, release_ns_, wake_ns_, kAbsent, status_of(kLost)};
-  if (wake_ns_ - release_ns_ <= kFarNs && keeper_.settle(working ? row : nullptr, now_ns))
+  if (wake_ns_ - release_ns_ <= kFarNs && keeper_.settle(working ? row : nullptr, now_ns, open_ns()))
     add_one(unfinished_);
   keeper_.finish(last_facts());
 }

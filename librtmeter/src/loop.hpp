@@ -53,6 +53,7 @@ class Loop {
   void hand_over(std::int64_t done_ns, std::int64_t outcome) noexcept;
   void note_late(std::int64_t k, std::int64_t release_ns, std::int64_t stamp_ns) noexcept;
   void look_at_threads();
+  std::int64_t open_ns() const;
   Json last_facts() const;
 
   // The measured thread's.

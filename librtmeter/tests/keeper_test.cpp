@@ -289,7 +289,7 @@ TEST_F(Rows, MissTheDeadlineLateSkippedOrLost) {
 TEST_F(Rows, OfAJobWhoseEndCameAreNotLostAtTheEnd) {
   for (std::int64_t k = 0; k < 3; ++k) usual(k);
   const std::int64_t open[JobRow::kColumns] = {2, at(2), at(2, 10'000), kAbsent, kLost};
-  EXPECT_FALSE(keeper_.settle(open, at(9)));
+  EXPECT_FALSE(keeper_.settle(open, at(9), 0));
   EXPECT_EQ(kept().size(), 3u);
 }
 

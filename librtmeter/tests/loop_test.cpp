@@ -15,10 +15,13 @@ using namespace testing_help;
 
 constexpr std::int64_t kT = 1'000'000, kT0 = 5'000'000'000;
 
+std::int64_t t0_ns = kT0;  // where the library sleeps, that of its grid
+
 class LoopTest : public testing::Test {
  protected:
   LoopTest() {
     folder_ = directory_ / "loops";
+    t0_ns = kT0;
     options_.folder = folder_.c_str();
     options_.warm_up_ns = 2 * kT;
     options_.on_late = [](void* context, std::int64_t k, std::int64_t release_ns, std::int64_t stamp_ns) {
@@ -42,7 +45,7 @@ class LoopTest : public testing::Test {
   std::vector<Row> late_;
 };
 
-std::int64_t at(std::int64_t k, std::int64_t ns = 0) { return kT0 + k * kT + ns; }
+std::int64_t at(std::int64_t k, std::int64_t ns = 0) { return t0_ns + k * kT + ns; }
 constexpr std::int64_t kWarm = kServed | kWarmUpFlag;
 
 TEST_F(LoopTest, EachJobHasARowOnTheGridOfItsDueTimes) {
@@ -197,19 +200,22 @@ TEST_F(LoopTest, WhatIsStampedAfterTheEndGoesNowhere) {
   EXPECT_EQ(rows.size(), 1u);
 }
 
-void three_jobs(Loop& loop) {
+void three_jobs(Loop& loop, bool library_sleeps = false) {
   for (std::int64_t k = 0; k < 3; ++k) {
-    loop.wake(at(k, 10), at(k));
+    if (k == 0 && library_sleeps)
+      t0_ns = loop.sleep();
+    else
+      loop.wake(at(k, 10), at(k));
     loop.done(at(k, 20));
   }
 }
 
 // A program that hangs until it is ended: its last job is lost, and what passed meanwhile is skipped.
 TEST_F(LoopTest, AJobUnderWayAtTheEndThatIsLateIsLost) {
-  end_ns_ = at(6);
-  const auto rows = record([](Loop& loop) {
-    three_jobs(loop);
+  const auto rows = record([this](Loop& loop) {
+    three_jobs(loop, true);
     loop.wake(at(3, 10), at(3));
+    end_ns_ = at(6);
   });
   ASSERT_EQ(rows.size(), 7u);
   EXPECT_EQ(rows[3], (Row{3, at(3), at(3, 10), kAbsent, kAbsent, kLost}));
@@ -219,11 +225,26 @@ TEST_F(LoopTest, AJobUnderWayAtTheEndThatIsLateIsLost) {
   EXPECT_EQ(bins_of(path_).find("missed")->as_int(), 4);
 }
 
+// It has not become free since: not when it woke, however late that was.
+TEST_F(LoopTest, WhatPassedBeforeALostJobWokeCountsUntilTheEndToo) {
+  const auto rows = record([this](Loop& loop) {
+    three_jobs(loop, true);
+    loop.wake(at(5, 10), at(3));
+    end_ns_ = at(7);
+  });
+  ASSERT_EQ(rows.size(), 8u);
+  EXPECT_EQ(rows[3], (Row{3, at(3), at(5, 10), kAbsent, kAbsent, kLost}));
+  for (std::int64_t k = 4; k <= 7; ++k)
+    EXPECT_EQ(rows[static_cast<std::size_t>(k)], (Row{k, at(k), kAbsent, kAbsent, end_ns_, kSkipped}));
+}
+
 TEST_F(LoopTest, AJobUnderWayAtTheEndOfTheWarmUpIsNotJudged) {
-  end_ns_ = at(1, kT + 1);
-  const auto rows = record([](Loop& loop) { loop.wake(at(0, 10), at(0)); });
+  const auto rows = record([this](Loop& loop) {
+    t0_ns = loop.sleep();
+    end_ns_ = at(1, kT + 1);
+  });
   ASSERT_EQ(rows.size(), 3u);
-  EXPECT_EQ(rows[0], (Row{0, at(0), at(0, 10), kAbsent, kAbsent, kLost | kWarmUpFlag}));
+  EXPECT_EQ(rows[0], (Row{0, at(0), rows[0][2], kAbsent, kAbsent, kLost | kWarmUpFlag}));
   EXPECT_EQ(rows[1], (Row{1, at(1), kAbsent, kAbsent, end_ns_, kSkipped | kWarmUpFlag}));
   EXPECT_EQ(rows[2], (Row{2, at(2), kAbsent, kAbsent, end_ns_, kSkipped}));
 }
@@ -244,35 +265,56 @@ TEST_F(LoopTest, AJobUnderWayAtTheEndThatIsInTimeIsInNoCount) {
 }
 
 // What a job passed over is skipped though no wake-up came after it, until the thread became free and no
-// longer. Where the program catches up, only what has missed its deadline is decided.
+// longer. Where the program catches up, or sleeps by itself, it could have served what passed: only what has
+// missed its deadline is decided, and without due times what is not the latest.
 TEST_F(LoopTest, WhatTheLastJobPassedOverIsSkipped) {
-  for (const bool catch_up : {false, true}) {
-    options_.flags = catch_up ? RTM_LOOP_CATCH_UP : 0;
-    end_ns_ = at(9);
-    const auto rows = record([](Loop& loop) {
-      three_jobs(loop);
-      loop.wake(at(3, 10), at(3));
-      loop.done(at(5, 1));
+  struct Case {
+    bool library_sleeps, due_told;
+    std::uint32_t flags;
+    std::int64_t deadline_ns, done_ns;
+    std::size_t rows;
+  };
+  const std::int64_t half = kT / 2;
+  for (const Case& one : {Case{true, true, 0, kT, 1, 6}, Case{true, true, 0, 4 * kT, 0, 6},
+                          Case{true, true, RTM_LOOP_CATCH_UP, kT, 1, 5}, Case{false, true, 0, kT, 1, 5},
+                          Case{false, true, 0, kT, 0, 4}, Case{false, true, 0, 4 * kT, 1, 4},
+                          Case{false, false, 0, 4 * kT, 0, 5}, Case{false, false, 0, half, half, 5},
+                          Case{false, false, 0, half, half + 1, 6}}) {
+    t0_ns = kT0;
+    options_.flags = one.flags;
+    options_.deadline_ns = one.deadline_ns;
+    const auto rows = record([&](Loop& loop) {
+      if (one.due_told) {
+        three_jobs(loop, one.library_sleeps);
+      } else {
+        for (std::int64_t k = 0; k < 3; ++k) loop.wake(at(k), kAbsent), loop.done(at(k, 20));
+      }
+      loop.wake(at(3, 10), one.due_told ? at(3) : kAbsent);
+      loop.done(at(5, one.done_ns));
+      end_ns_ = at(9);
     });
-    ASSERT_EQ(rows.size(), catch_up ? 5u : 6u);
-    EXPECT_EQ(rows[3], (Row{3, at(3), at(3, 10), at(5, 1), kAbsent, kServed}));
+    const std::int64_t free = at(5, one.done_ns);
+    ASSERT_EQ(rows.size(), one.rows) << one.library_sleeps << one.due_told << one.deadline_ns << free;
+    EXPECT_EQ(rows[3], (Row{3, at(3), at(3, 10), free, kAbsent, kServed}));
     for (std::size_t i = 4; i < rows.size(); ++i) {
       const auto k = static_cast<std::int64_t>(i);
-      EXPECT_EQ(rows[i], (Row{k, at(k), kAbsent, kAbsent, at(5, 1), kSkipped}));
+      EXPECT_EQ(rows[i], (Row{k, at(k), kAbsent, kAbsent, free, kSkipped}));
     }
   }
 }
 
-TEST_F(LoopTest, WhatCouldStillBeCaughtUpWithIsInNoCount) {
-  options_.flags = RTM_LOOP_CATCH_UP;
-  end_ns_ = at(6);
-  const auto rows = record([](Loop& loop) {
-    three_jobs(loop);
-    loop.wake(at(3, 10), at(3));
-  });
-  ASSERT_EQ(rows.size(), 5u) << "release 5 is at its deadline";
-  EXPECT_EQ(rows[3], (Row{3, at(3), at(3, 10), kAbsent, kAbsent, kLost}));
-  EXPECT_EQ(rows[4], (Row{4, at(4), kAbsent, kAbsent, end_ns_, kSkipped}));
+TEST_F(LoopTest, WhatCouldStillBeServedIsInNoCount) {
+  for (const bool library_sleeps : {false, true}) {
+    options_.flags = library_sleeps ? RTM_LOOP_CATCH_UP : 0;
+    const auto rows = record([&](Loop& loop) {
+      three_jobs(loop, library_sleeps);
+      loop.wake(at(3, 10), at(3));
+      end_ns_ = at(6);
+    });
+    ASSERT_EQ(rows.size(), 5u) << "release 5 is at its deadline";
+    EXPECT_EQ(rows[3], (Row{3, at(3), at(3, 10), kAbsent, kAbsent, kLost}));
+    EXPECT_EQ(rows[4], (Row{4, at(4), kAbsent, kAbsent, end_ns_, kSkipped}));
+  }
 }
 
 // Of a due time of hours ago nobody knows what has passed since.
