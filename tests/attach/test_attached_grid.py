@@ -109,6 +109,25 @@ def test_those_that_began_anew_after_their_work_took_too_long_are_not_off_it() -
     assert not loop_of(found[2:], MS).on_grid, "fewer than half"
 
 
+@pytest.mark.parametrize(("before", "after"), [(60, 60), (100, 200), (200, 100), (30, 300), (300, 30)])
+def test_two_periods_in_turn_are_a_grid_that_changes(before: int, after: int) -> None:
+    loop = loop_of(jobs([MS] * before + [3 * MS] * after))
+    assert (loop.on_grid, loop.steady) == (True, True)
+    assert MS in {loop.period_ns, *(change.period_ns for change in loop.changes)}
+    assert loop.changes[-1].period_ns == 3 * MS
+
+
+def test_many_periods_in_turn_are_too() -> None:
+    loop = loop_of(jobs(([MS] * 20 + [1_700_000] * 20) * 5))
+    assert (loop.on_grid, loop.period_ns) == (True, MS)
+    assert [change.period_ns for change in loop.changes] == [1_700_000, MS] * 4 + [1_700_000]
+
+
+@pytest.mark.parametrize(("kind", "row"), [("nanosleep", 20), ("clock_nanosleep", 19)])
+def test_neither_timeouts_nor_short_rows_are_a_period_that_changes(kind: str, row: int) -> None:
+    assert not loop_of(jobs(([MS] * row + [1_700_000] * row) * 5, kind)).on_grid
+
+
 def overrunning(good: int, bad: int, work_ns: int, steps: int) -> list[Job]:
     """In its first periods done at once; then each job works for longer, and goes on ``steps`` later."""
     even = jobs([MS] * (good - 1))

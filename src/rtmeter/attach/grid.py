@@ -91,6 +91,8 @@ def loop_of(jobs: Sequence[Job], period_ns: int | None = None) -> AttachedLoop:
     on_grid = by_timer and period is not None and _is_grid(told, distances, worked, period)
     if by_timer and not on_grid and period_ns is None and (divisor := _divisor(distances, worked)):
         period, on_grid = divisor, _is_grid(told, distances, worked, divisor)
+    if by_timer and not on_grid and period_ns is None and (first := _first_of_several(told, distances)):
+        period, on_grid = first, True
     steady = period is not None and (on_grid or _is_steady(distances, period))
     asked = drift = None
     if by_timer and not on_grid and steady and period is not None:
@@ -154,12 +156,32 @@ def _is_grid(jobs: Sequence[Job], distances: Sequence[int], worked: Sequence[int
     """Whether most expiries are a multiple of the period apart, and few are not though the thread slept when
     the next one of a grid came; timeouts from now on never are. ``worked``: how long after the first of two
     the thread slept for the second."""
-    if not distances or sum(job.kind in RELATIVE for job in jobs) * 2 > len(jobs):
+    if not distances or _are_relative(jobs):
         return False
     within = tolerance_ns(jobs)
     exact = [steps_of(distance, period_ns, within) is not None for distance in distances]
     off = sum(not one and work <= period_ns for one, work in zip(exact, worked, strict=True))
     return 2 * sum(exact) >= len(distances) and _OF * sum(exact) >= _MOST * (sum(exact) + off)
+
+
+def _are_relative(jobs: Sequence[Job]) -> bool:
+    return sum(job.kind in RELATIVE for job in jobs) * 2 > len(jobs)
+
+
+def _first_of_several(jobs: Sequence[Job], distances: Sequence[int]) -> int | None:
+    """The first period of a loop that changes it: most distances come CHANGED or more in a row that are the
+    same. None if they do not; timeouts from now on have none."""
+    within = tolerance_ns(jobs)
+    rows: list[list[int]] = []
+    for distance in distances:
+        if rows and abs(distance - rows[-1][0]) <= within:
+            rows[-1].append(distance)
+        else:
+            rows.append([distance])
+    long = [row for row in rows if len(row) >= CHANGED]
+    if _are_relative(jobs) or _OF * sum(map(len, long)) < _MOST * max(len(distances), 1):
+        return None
+    return long[0][0]
 
 
 def _divisor(distances: Sequence[int], worked: Sequence[int]) -> int | None:
