@@ -109,6 +109,8 @@ def test_a_roudi_with_smaller_chunks_that_is_about_to_end_is_not_kept(tmp_path: 
         keeper = int(re.search(r"^PPid:\t(\d+)$", status, re.MULTILINE)[1])  # type: ignore[index]
         os.kill(keeper, signal.SIGSTOP)
         try:
+            stopped = Path(f"/proc/{keeper}/status")  # until then it may still get the lock that it waits for
+            until(lambda: "State:\tT" in stopped.read_text())
             ended(before)
             with probe(tmp_path / "large", FEW | {"payload_bytes": 8 << 20}) as one:
                 waits_in = Path(f"/proc/{one.process.pid}/wchan")
