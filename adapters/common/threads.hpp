@@ -39,6 +39,15 @@ inline std::string thread_name(int tid) {
   return name;
 }
 
+// Fast DDS 3 names its receivers by their port ("dds.udp.7412"), which follows from the session's domain.
+inline std::string without_port(const std::string& thread) {
+  for (const std::string before : {"dds.udp.", "dds.shm.", "dds.tcp."})
+    if (thread.size() > before.size() && thread.compare(0, before.size(), before) == 0 &&
+        thread.find_first_not_of("0123456789", before.size()) == std::string::npos)
+      return before + "PORT";
+  return thread;
+}
+
 struct ThreadPriority {
   std::string thread;  // its name, or empty: all
   int policy;          // SCHED_FIFO or SCHED_RR
@@ -126,20 +135,21 @@ class ThreadPlan {
   }
 
  private:
-  // Those that are wanted some way and were set so: by name, and beside it the ids of this session.
+  // Those that are wanted some way and were set so: by name, and beside it the ports and ids of this session.
   template <typename Is>
   void put_set(rtmeter::Sink& sink, const std::string& how, const std::vector<int>& tids, Is&& is_set) const {
     std::set<std::pair<std::string, int>> found;
     for (const int tid : tids)
       if (const std::string name = thread_name(tid); wanted_for(name) != nullptr && is_set(tid))
         found.emplace(name, tid);
-    std::vector<std::string> names, ids;
+    std::vector<std::string> names, with_ids;
     for (const auto& [name, tid] : found) {
-      names.push_back(name);
-      ids.push_back(std::to_string(tid));
+      names.push_back(without_port(name));
+      with_ids.push_back(name + " (" + std::to_string(tid) + ")");
     }
+    std::sort(names.begin(), names.end());
     sink.put("threads.set_" + how, joined(names, ", "));
-    sink.put_chosen("threads_set_" + how, joined(ids, ", "));
+    sink.put_chosen("threads_set_" + how, joined(with_ids, ", "));
   }
   rtmeter::SetupError denied(int reason) const {
     return error(std::strerror(reason),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import os
+import re
 import signal
 from contextlib import suppress
 from pathlib import Path
@@ -87,6 +88,17 @@ def refuses_a_listener_that_comes_to_run_otherwise(folder: Path, config: Config)
 
 def threads_of(meta: dict[str, Any], role: str = "middleware") -> dict[int, dict[str, Any]]:
     return {thread["tid"]: thread for thread in meta["threads"] if thread["role"] == role}
+
+
+def set_so(meta: dict[str, Any], how: str) -> tuple[list[str], list[str]]:
+    """The threads set by ``set_by_middleware`` or ``set_by_system``: as a condition of the cell has them,
+    and with what follows from the session alone."""
+    names, with_ids = meta["adapter"]["threads"][how], meta["adapter"][f"threads_{how}"]
+    return (names.split(", "), with_ids.split(", ")) if with_ids else ([], [])
+
+
+def without_port(name: str) -> str:
+    return re.sub(r"^(dds\.(udp|shm|tcp)\.)\d+$", r"\1PORT", name)
 
 
 def audited(ready: dict[str, Any]) -> dict[int, tuple[str, str, int]]:

@@ -23,9 +23,11 @@ from dds_runs import (
     marks,
     pairs,
     refuses_a_listener_that_comes_to_run_otherwise,
+    set_so,
     settled,
     threads_in_proc,
     threads_of,
+    without_port,
 )
 from namespaces import quiet_network
 from probe_runs import SAMPLES, Config, client_and_server, counts, measure, needs_fifo, probe, read, refusal
@@ -138,11 +140,12 @@ def test_all_threads_take_the_priority_asked_for(tmp_path: Path, adapter: str) -
         threads = threads_of(meta)
         assert {(t["policy"], t["priority"]) for t in threads.values()} == {("fifo", 20)}
         told = []
-        for how in ("set_by_middleware", "set_by_system"):  # no condition of the cell holds an id
-            names, tids = meta["adapter"]["threads"][how], meta["adapter"][f"threads_{how}"]
+        for how in ("set_by_middleware", "set_by_system"):
+            names, with_ids = set_so(meta, how)
+            assert names == sorted(without_port(one.partition(" (")[0]) for one in with_ids)
             assert f"threads_{how}" in meta["adapter"]["chosen"]
-            told += zip(names.split(", "), tids.split(", "), strict=True) if names else []
-        assert sorted(told) == sorted((thread["name"], str(tid)) for tid, thread in threads.items())
+            told += with_ids
+        assert sorted(told) == sorted(f"{thread['name']} ({tid})" for tid, thread in threads.items())
 
 
 @each_adapter

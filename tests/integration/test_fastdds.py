@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from dds_runs import CYCLE, MS, marks, settled, threads_of
+from dds_runs import CYCLE, MS, marks, set_so, settled, threads_of, without_port
 from probe_runs import SAMPLES, Config, client_and_server, counts, measure, needs_fifo, read, refusal
 
 VERSIONS = [pytest.param(name, marks=marks(name)) for name in ("fastdds", "fastdds3")]
@@ -129,8 +129,10 @@ def test_threads_are_set_by_the_system(fast: Config, tmp_path: Path) -> None:
     counted = reader.meta["adapter"]["threads"]
     assert counted["count"] == str(len(threads))
     assert counted["set_by_middleware"] == ""
-    assert counted["set_by_system"] == ", ".join(sorted(thread["name"] for thread in threads.values()))
-    assert set(reader.meta["adapter"]["threads_set_by_system"].split(", ")) == {str(tid) for tid in threads}
+    names, with_ids = set_so(reader.meta, "set_by_system")
+    assert names == sorted(without_port(thread["name"]) for thread in threads.values())
+    assert sorted(with_ids) == sorted(f"{thread['name']} ({tid})" for tid, thread in threads.items())
+    assert ("dds.udp.PORT" in names) == (fast["adapter"] == "fastdds3")  # version 2 gives no names
 
 
 @pytest.mark.parametrize(
