@@ -123,13 +123,14 @@ class Lcm final : public rtmeter::Adapter {
   std::string name_of(const std::string& topic) const {
     const std::string before = "rtmeter-" + std::string(run_.session) + "-";
     const auto most = LCM_MAX_CHANNEL_NAME_LENGTH - static_cast<long>(before.size());
-    if (static_cast<long>(topic.size()) > most)
-      throw SetupError("topic", topic,
-                       "a channel of LCM's has a name of at most " +
-                           std::to_string(LCM_MAX_CHANNEL_NAME_LENGTH) +
-                           " characters, the session's among them",
-                       "name the stage by at most " + std::to_string(most) + " characters");
-    return before + topic;
+    if (static_cast<long>(topic.size()) <= most) return before + topic;
+    const std::string limit = "a channel of LCM's has a name of at most " +
+                              std::to_string(LCM_MAX_CHANNEL_NAME_LENGTH) +
+                              " characters, the session's among them";
+    if (run_.measurement != RTM_CHAIN || most < 1)  // no stage, or no room for any
+      throw SetupError("session", run_.session, limit, "choose a shorter session");
+    throw SetupError("topic", topic, limit,
+                     "name the stage by at most " + std::to_string(most) + " characters");
   }
 
   // Waits for a message, interrupt() or the timeout, and handles up to so many that are queued then. True if

@@ -39,7 +39,7 @@ const char* remedy_of(int error) {
     case EADDRINUSE:
       return "end whoever listens there, or start the run again";
     case ENAMETOOLONG:
-      return "give the stage a shorter name, or choose option transport=tcp";
+      return "give the stage or the session a shorter name, or choose option transport=tcp";
     case EINVAL:
     case EPROTONOSUPPORT:
       return "give it as the server prints it";

@@ -8,6 +8,7 @@ import random
 import re
 import signal
 import subprocess
+import uuid
 from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
@@ -16,6 +17,7 @@ from typing import Any
 import numpy as np
 import pytest
 from namespaces import multicast_network
+from probe_runs import LONG, probe, refusal
 
 from chains import Row, Spec, accounted, random_graph, simulate, ways_of
 from front import ended, probes_of, rtmeter, running
@@ -269,6 +271,27 @@ def test_a_stage_whose_name_is_too_long_for_the_middleware_is_refused(tmp_path: 
         heard = f"stages:\n  a: {{period: 5ms}}\n  {longest}: {{inputs: a}}\n  c: {{inputs: {longest}}}\n"
         cell = measured(tmp_path, heard, "--samples", 20, adapter=adapter, inside=inside)
     assert [path["counts"]["arrived"] > 0 for path in cell["chain"]["paths"]] == [True]
+
+
+@pytest.mark.parametrize(("adapter", "longest"), [("posix", 96), ("lcm", 53)])
+def test_a_session_that_leaves_a_topic_no_room_is_refused(tmp_path: Path, adapter: str, longest: int) -> None:
+    """The longest leaves the names of stages one character, and "pong" too few."""
+    if adapter not in find_probes():
+        pytest.skip(f"the adapter {adapter} is not built here")
+    session = str(uuid.uuid4()).ljust(longest, "s")
+    specs = [Spec("a", "event", period_ns=5_000_000), Spec("b", "event", ("a",))]
+    with multicast_network() if adapter == "lcm" else nullcontext([]) as inside:
+        common = {"adapter": adapter, "inside": inside, "session": session}
+        chain = config_of(specs, 100_000_000, tmp_path) | common | {"options": {}}
+        with probe(tmp_path, chain) as one:
+            assert one.until("ready")["event"] == "ready", one.events
+        options = {"transport": "topics"} if adapter == "posix" else {}
+        trip = {"measurement": "roundtrip", "role": "server", "loss_timeout_ns": LONG, "options": options}
+        longer = {"session": session + "s", "log": str(tmp_path / "longer.rtlog")}
+        for config in (chain | longer, common | trip):
+            error = refusal(tmp_path, config)
+            told = (error["field"], error["value"], error["remedy"])
+            assert told == ("session", config["session"], "choose a shorter session")
 
 
 def test_a_stage_that_re_stamps_makes_the_cell_invalid_and_is_named(tmp_path: Path) -> None:

@@ -69,6 +69,13 @@ def test_where_it_cannot_bind_or_connect_it_says_what_to_do(
     assert error["remedy"].startswith(remedy)
 
 
+def test_a_session_too_long_for_ipc_is_refused(tmp_path: Path) -> None:
+    asked = {"measurement": "roundtrip", "role": "server", "loss_timeout_ns": LONG, "session": "s" * 120}
+    error = refusal(tmp_path, SHORT | asked | {"options": {"transport": "ipc"}})
+    assert error["field"] == "session"
+    assert error["remedy"].startswith("give the stage or the session a shorter name")
+
+
 def test_a_chain_by_ipc_has_a_result_for_every_path(tmp_path: Path) -> None:
     cell = every_path_has_a_result(tmp_path, "zeromq", "--option", "transport=ipc")
     facts = cell["adapter_facts"]
