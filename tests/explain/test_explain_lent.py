@@ -133,28 +133,70 @@ def test_a_lock_says_who_lent_its_holder_a_priority(tmp_path: Path) -> None:
 def test_a_lock_whose_holder_is_lent_a_priority_while_another_waits(tmp_path: Path) -> None:
     """T waits with a priority that the holder has already; a more urgent one comes later, and goes first."""
     high = "100 2 switch 0 30 runnable 9 high\n900 0 sys_in"
-    lent = "1210 2 lent 30 88 - 9 - 19\n1250 1 lent 88 88 - 19 - 9\n1300 1 waking"
-    events = PI.replace("runnable 120 holder", "runnable 19 holder")
-    events = events.replace("900 0 sys_in", high).replace("1300 1 waking", lent)
-    found = explained(tmp_path, events, (0, 1000, 1350, 1), (1, 1255, 1350, 1), (2, 1000, 1210, 1))
-    assert [one.segments[0].key for one in found.releases] == [Key("blocked", "holder")] * 3
-    assert [one.segments[0].lent_by for one in found.releases] == ["high", None, None]
+    events = PI.replace("runnable 120 holder", "runnable 19 holder").replace("900 0 sys_in", high)
+    spans = (0, 1000, 1350, 1), (1, 1255, 1350, 1), (2, 1000, 1100, 1), (3, 1000, 1110, 1)
+    for from_ns, to_ns, lenders in (
+        (1100, 1251, ["high", None, None, None]),
+        (1100, 1250, [None] * 4),
+        (1050, 1250, ["high", None, None, "high"]),
+        (1299, 1300, [None] * 4),
+    ):
+        lent = f"{from_ns} 2 lent 30 88 - 9 - 19\n{to_ns} 1 lent 88 88 - 19 - 9\n"
+        rows = sorted((events.strip() + "\n" + lent).splitlines(), key=lambda row: int(row.split()[0]))
+        found = explained(tmp_path, "\n".join(rows), *spans)
+        assert [one.segments[0].key for one in found.releases] == [Key("blocked", "holder")] * 4
+        assert [one.segments[0].lent_by for one in found.releases] == lenders
+        causes = [one.cause for one in found.releases]
+        assert [one.lent_by for one in causes if one is not None] == lenders
 
 
-def test_a_span_that_was_lent_for_a_part_says_it_and_a_cause_only_if_it_was_for_most(tmp_path: Path) -> None:
+def test_a_loan_whose_end_was_lost_ends_in_a_wait_where_another_priority_is_told(tmp_path: Path) -> None:
+    again = "1100 1 switch 88 0 runnable 120 swapper/1\n1120 1 switch 0 88 runnable 120 holder\n1200 1 sys_in"
+    events = PI.replace("1000 0 switch", LOCK).replace(
+        "1100 1 irq_in 88 - - - eth0\n1150 1 irq_out 88 - - - eth0\n1200 1 sys_in", again
+    )
+    (one,) = explained(tmp_path, events, (0, 1000, 1350, 1)).releases
+    assert (one.segments[0].key, one.segments[0].lenders) == (Key("blocked", "holder"), (("loop", 120),))
+    assert one.segments[0].lent_by is None
+
+
+def test_a_segment_and_a_cause_say_it_only_if_it_was_lent_for_most_of_their_time(tmp_path: Path) -> None:
     """The holder is above T by itself; it is lent what is more urgent still."""
     above = OTHERS.replace("runnable 120 holder", "runnable 15 holder")
     waking, runs = ENDS.strip().splitlines()
-    lent = f"1300 2 lent {HIGHER} {HOLDER} - 9 - 15\n"
-    found = explained(tmp_path, f"{above}{waking}\n{lent}{runs}\n", RELEASE)
-    assert displaced(found) == [(1000, 1900, "above", "higher")]
     apart = "1500 0 irq_in 88 - - - eth0\n1600 0 irq_out 88 - - - eth0\n"
-    for at_ns, lender in ((1650, None), (1200, "higher")):
-        rows = sorted((apart + lent.replace("1300", str(at_ns))).splitlines(), key=lambda row: int(row[:4]))
-        events = "\n".join([above, waking, *rows, runs, ""])
-        (one,) = explained(tmp_path, events, RELEASE).releases
+    by = "higher"
+    for others, at_ns, ends, segments, cause in (
+        ("", 1449, 1900, [by], by),
+        ("", 1450, 1900, [None], None),
+        ("", 1850, 1900, [None], None),
+        ("", 1001, 1400, [None], None),
+        (apart, 1200, 1900, [by, by], by),
+        (apart, 1300, 1500, [None, None], None),
+        (apart, 1249, 1500, [by, None], None),
+        (apart, 1450, 1900, [None, by], None),
+        (apart, 1650, 1900, [None, by], None),
+    ):
+        lent = f"{at_ns} 2 lent {HIGHER} {HOLDER} - 9 - 15\n{ends} 0 lent {HOLDER} {HOLDER} - 15 - 9\n"
+        rows = sorted((others + lent).splitlines(), key=lambda row: int(row[:4]))
+        found = explained(tmp_path, "\n".join([above, waking, *rows, runs, ""]), RELEASE)
+        said = [(relation, lender) for _, _, relation, lender in displaced(found)]
+        assert said == [("above", lender) for lender in segments], at_ns
+        (one,) = found.releases
         assert one.cause is not None and one.cause.key == Key("displaced", "holder", "above")
-        assert one.cause.lent_by == lender
+        assert one.cause.lent_by == cause, at_ns
+
+
+def test_of_two_that_lent_for_less_than_half_each_none_is_said(tmp_path: Path) -> None:
+    above = OTHERS.replace("runnable 120 holder", "runnable 15 holder")
+    waking, runs = ENDS.strip().splitlines()
+    lent = f"1000 2 lent {HIGHER} {HOLDER} - 9 - 15\n1400 2 lent {HIGHER} {HOLDER} - 15 - 9\n"
+    lent += f"1400 1 switch {HIGH} 33 blocked 5 urgent\n1450 1 lent 33 {HOLDER} - 5 - 15\n"
+    found = explained(tmp_path, f"{above}{waking}\n{lent}{runs}\n", RELEASE)
+    (one,) = found.releases
+    assert one.segments[0].lenders == (("higher", 400), ("urgent", 450))
+    assert displaced(found) == [(1000, 1900, "above", None)]
+    assert one.cause is not None and one.cause.lent_by is None
 
 
 def test_it_is_said_of_whom_it_was_lent_to_on_a_messages_path_too() -> None:

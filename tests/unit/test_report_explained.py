@@ -75,7 +75,7 @@ def test_whose_priority_was_lent_is_in_the_sentence_the_timeline_and_what_is_kep
 
 
 def test_what_was_found_is_kept_and_read_again(tmp_path: Path) -> None:
-    (stored,) = find_cells(write_traced(tmp_path / "cell", "driver"))
+    (stored,) = find_cells(write_traced(tmp_path / "cell", "driver", lender="loop"))
     first = why(stored)
     kept = stored.folder / "explanation.json"
     text = json.loads(kept.read_text())
@@ -84,6 +84,8 @@ def test_what_was_found_is_kept_and_read_again(tmp_path: Path) -> None:
     kept.write_text(json.dumps(text))
     again = why(stored)
     assert again is not None and again.late == 3, "it is not found anew"
+    assert first is not None and again.worst == first.worst and again.causes == first.causes
+    assert any(one.lenders for each in again.worst for one in each.segments)
     text["version"] = 1
     kept.write_text(json.dumps(text))
     assert why(stored) == first, "an older one is"

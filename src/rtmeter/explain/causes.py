@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import median_low
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 from rtmeter.errors import RtmeterError
 from rtmeter.explain.events import Trace
+from rtmeter.explain.lenders import Lenders, of_most, together
 from rtmeter.explain.passed_over import Throttled
 from rtmeter.explain.segments import UNKNOWN, Explainer, Key, Segment
 from rtmeter.explain.threads import KnownTrace
-
-_Said = TypeVar("_Said")
 
 
 class Release(NamedTuple):
@@ -63,12 +62,12 @@ class Ranked:
     throttled_ns: int = 0
     throttled_as: Throttled | None = None
     faults: int = 0
-    lenders: tuple[tuple[str, int], ...] = ()
+    lenders: Lenders = ()
 
     @property
     def lent_by(self) -> str | None:
         """The one whose priority was lent in most of it."""
-        return next((name for name, ns in self.lenders if 2 * ns > self.lateness_ns), None)
+        return of_most(self.lenders, self.lateness_ns)
 
     @property
     def throttled(self) -> Throttled | None:
@@ -154,14 +153,15 @@ def _cause(split: Split, times: dict[Key, int], usual: dict[Key, int]) -> Cause 
     positive = sum(time_ns for time_ns in excess.values() if time_ns > 0)
     share = max(excess[key], 0) / positive if positive else 0.0
     its = [one for one in split.segments if one.key == key]
-    return Cause(key, share, _in_most(its, lambda one: one.throttled), _in_most(its, lambda one: one.lent_by))
+    lenders = together(loan for one in its for loan in one.lenders)
+    return Cause(key, share, _throttled(its), of_most(lenders, times[key]))
 
 
-def _in_most(segments: Sequence[Segment], says: Callable[[Segment], _Said | None]) -> _Said | None:
-    """What the first of the segments says that says something, if these are most of their time."""
-    saying = [one for one in segments if says(one) is not None]
+def _throttled(segments: Sequence[Segment]) -> Throttled | None:
+    """As the first of the segments says that says so, if these are most of their time."""
+    saying = [one for one in segments if one.throttled is not None]
     ns, total_ns = (sum(one.end_ns - one.start_ns for one in some) for some in (saying, segments))
-    return says(saying[0]) if 2 * ns > total_ns else None
+    return saying[0].throttled if 2 * ns > total_ns else None
 
 
 def ranked(explained: Iterable[Explained]) -> tuple[Ranked, ...]:
@@ -176,18 +176,9 @@ def ranked(explained: Iterable[Explained]) -> tuple[Ranked, ...]:
                 row.throttled_ns + (lateness_ns if cause.throttled else 0),
                 row.throttled_as or cause.throttled,
                 row.faults + each.faults,
-                _with_lender(row.lenders, cause.lent_by, lateness_ns),
+                together([*row.lenders, (cause.lent_by, lateness_ns)]) if cause.lent_by else row.lenders,
             )
     return tuple(sorted(rows.values(), key=lambda row: (-row.lateness_ns, row.key.order)))
-
-
-def _with_lender(
-    lenders: Sequence[tuple[str, int]], lender: str | None, lateness_ns: int
-) -> tuple[tuple[str, int], ...]:
-    known = dict(lenders)
-    if lender is not None:
-        known[lender] = known.get(lender, 0) + lateness_ns
-    return tuple(known.items())
 
 
 def chosen(explanation: Explanation, k: int | None, top: int) -> list[Explained]:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from rtmeter.explain.cpus import NOT_INSIDE, Cpu, Piece
 from rtmeter.explain.events import NOBODY
+from rtmeter.explain.lenders import Lenders, of_most, together
 from rtmeter.explain.messages import TIMEOUT, is_receiving, sender_of
 from rtmeter.explain.passed_over import PassedOver, Throttled
 from rtmeter.explain.states import OnCpu, Runnable, StateSpan, TimerSleep, Wait, states_of
@@ -41,14 +42,19 @@ class Key(NamedTuple):
 
 class Segment(NamedTuple):
     """``throttled``: the thread waited because its time was used up, or kept for others: of the CPU's
-    idling, or of a less urgent one that ran. ``lent_by``: whose priority the thread had, on loan, that ran
+    idling, or of a less urgent one that ran. ``lenders``: whose priority the thread had, on loan, that ran
     instead, or that ends the wait."""
 
     start_ns: int
     end_ns: int
     key: Key
     throttled: Throttled | None = None
-    lent_by: str | None = None
+    lenders: Lenders = ()
+
+    @property
+    def lent_by(self) -> str | None:
+        """The one whose priority it was in most of the segment."""
+        return of_most(self.lenders, self.end_ns - self.start_ns)
 
 
 UNKNOWN = Key("unknown")
@@ -132,8 +138,8 @@ class Explainer:
                 changes = (self._known.changes(one, *piece[:2]) for one in (piece.thread, thread))
                 for start, end in self._cut(piece, (time for times in changes for time in times)):
                     key = self._displaced(thread, piece.thread, start)
-                    lent_by = self._known.lent_by(piece.thread, start, end)
-                    yield Segment(start, end, key, passed_over.now, lent_by)
+                    lenders = self._known.lenders(piece.thread, start, end)
+                    yield Segment(start, end, key, passed_over.now, lenders)
 
     def _displaced(self, thread: int, by: int, time_ns: int) -> Key:
         ours, theirs = (self._known.priority(one, time_ns) for one in (thread, by))
@@ -197,8 +203,8 @@ class Explainer:
         who = state.name
         if path and self._paths:
             who = f"{who}{WOKE}{self._known.name(thread, start_ns)}"
-        lent_by = None if state.waker == IDLE else self._known.lent_by(state.waker, start_ns, end_ns)
-        yield Segment(start_ns, end_ns, Key("blocked", who), lent_by=lent_by)
+        lenders = () if state.waker == IDLE else self._known.lenders(state.waker, start_ns, end_ns)
+        yield Segment(start_ns, end_ns, Key("blocked", who), lenders=lenders)
 
     def _message_after_timeouts(self, thread: int, wait: Wait) -> Wait:
         """The wait itself; of one that ran out (SO_RCVTIMEO) and began anew in the same system call, the one
@@ -244,8 +250,8 @@ def merged(segments: Iterable[Segment]) -> list[Segment]:
     for segment in segments:
         if kept and kept[-1].key == segment.key:
             throttled = kept[-1].throttled or segment.throttled
-            lent_by = kept[-1].lent_by or segment.lent_by
-            kept[-1] = kept[-1]._replace(end_ns=segment.end_ns, throttled=throttled, lent_by=lent_by)
+            lenders = together([*kept[-1].lenders, *segment.lenders])
+            kept[-1] = kept[-1]._replace(end_ns=segment.end_ns, throttled=throttled, lenders=lenders)
         else:
             kept.append(segment)
     return kept

@@ -9,6 +9,7 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -32,6 +33,7 @@ from rtmeter.explain.events import (
     Ints,
     Trace,
 )
+from rtmeter.explain.lenders import Lenders, together
 
 IDLE = 0
 _ID = (1 << 32) - 1
@@ -156,20 +158,20 @@ class KnownTrace:
                 return
             yield self._time(row)
 
-    def lent_by(self, thread: int, start_ns: int, end_ns: int) -> str | None:
-        """Who had lent it the priority that it had within a span, the first there; None if it was its own, or
-        that is not known."""
+    def lenders(self, thread: int, start_ns: int, end_ns: int) -> Lenders:
+        """Who had lent it the priority that it had within a span, and for how long; nobody where it was its
+        own, or that is not known."""
+        return together(self._loans(thread, start_ns, end_ns)) if self._lent[thread] else ()
+
+    def _loans(self, thread: int, start_ns: int, end_ns: int) -> Iterator[tuple[str, int]]:
         rows = self._lent[thread]
-        if not rows:
-            return None
         if thread not in self._lenders:
             self._lenders[thread] = list(self._lenders_of(thread))
-        begins = bisect_right(rows, start_ns, key=self._time)
-        for place in range(max(begins - 1, 0), bisect_left(rows, end_ns, key=self._time)):
-            lender, since_ns = self._lenders[thread][place], max(self._time(rows[place]), start_ns)
+        for since_ns, until_ns in pairwise([start_ns, *self.changes(thread, start_ns, end_ns), end_ns]):
+            place = bisect_right(rows, since_ns, key=self._time) - 1
+            lender = self._lenders[thread][place] if place >= 0 else NOBODY
             if lender != NOBODY and self.priority(thread, since_ns) == self.trace.priority[rows[place]]:
-                return self.name(lender, since_ns)
-        return None
+                yield self.name(lender, since_ns), until_ns - since_ns
 
     def _lenders_of(self, thread: int) -> Iterator[int]:
         """Of each row that lends to it or takes back, whose priority it has from then on: of those that were

@@ -25,7 +25,7 @@ from rtmeter.trace.table import FILE, StoredTrace, open_trace
 from rtmeter.values import from_json, harmless
 
 KEPT = "explanation.json"
-_VERSION = 5
+_VERSION = 6
 
 WORST = 3
 """Late releases of which all is shown."""
@@ -295,8 +295,8 @@ def _read(path: Path, state: list[int]) -> Why | None:
                 row["lateness_ns"],
                 Key(*row["cause"]) if row["cause"] else None,
                 tuple(
-                    Segment(start, end, Key(*key), _throttled(so), lent_by)
-                    for start, end, key, so, lent_by in row["segments"]
+                    Segment(start, end, Key(*key), _throttled(so), tuple((name, ns) for name, ns in lenders))
+                    for start, end, key, so, lenders in row["segments"]
                 ),
                 tuple(Doing(*one) for one in row["doings"]),
             )

@@ -68,9 +68,9 @@ def _timeline(one: Shown) -> Figure:
         for column, value in zip(rows.values(), values, strict=True):
             column.append(value)
 
-    for start_ns, end_ns, key, throttled, lent_by in one.segments:
-        what = words_of(key, throttled=throttled, lent_by=lent_by)
-        add(_PATH, start_ns, end_ns, what, key.category.replace("_", " "))
+    for part in one.segments:
+        what = words_of(part.key, throttled=part.throttled, lent_by=part.lent_by)
+        add(_PATH, part.start_ns, part.end_ns, what, part.key.category.replace("_", " "))
     for doing in one.doings:
         lane = f"CPU {doing.cpu}"
         lanes += [lane] if lane not in lanes else []
