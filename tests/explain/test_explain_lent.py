@@ -10,7 +10,7 @@ from scripts import WAITS, T, explained, written
 
 from rtmeter.cli import invoke
 from rtmeter.explain.causes import Explanation, Release, explain, ranked
-from rtmeter.explain.events import LENT, SWITCH, Event, Trace
+from rtmeter.explain.events import LENT, NO_PRIORITY, SWITCH, Event, Trace
 from rtmeter.explain.parts import explain_parts
 from rtmeter.explain.scripted import read_events
 from rtmeter.explain.segments import Key
@@ -250,15 +250,31 @@ def test_a_loan_from_before_a_part_is_known_in_it(tmp_path: Path, more: str) -> 
         assert displaced(explain_parts(parts, releases, T)) == displaced(whole), cut
 
 
-def test_between_what_was_kept_a_loan_changes_a_priority() -> None:
+@pytest.mark.parametrize(
+    "told",
+    [
+        [Event(200, 1, SWITCH, 0, 20, 1, 120, "holder")],
+        [Event(120, 1, SWITCH, 0, 20, 1, 120, "holder")],
+        [
+            Event(120, 1, SWITCH, 0, 20, 1, 120, "holder"),
+            Event(1900, 1, SWITCH, 0, 20, 1, NO_PRIORITY, ""),
+        ],
+    ],
+    ids=["in a part that is kept", "before all that is kept", "there, and again without a priority"],
+)
+def test_between_what_was_kept_a_loan_changes_a_priority(told: list[Event]) -> None:
     rows = [
         Event(100, 0, SWITCH, 20, T, 1, 80, "loop"),
-        Event(200, 1, SWITCH, 0, 20, 1, 120, "holder"),
+        *told,
+        Event(210, 2, SWITCH, 0, 9, 1, 120, "other"),
         Event(2000, 1, LENT, 20, 20, priority=70, value=120),
         Event(4900, 1, SWITCH, 5, 6, 1, 120, "other"),
-        Event(4950, 0, SWITCH, T, 20, 1, priority=-(2**31), name=""),
+        Event(4950, 0, SWITCH, T, 20, 1, NO_PRIORITY, ""),
         Event(5000, 0, SWITCH, 20, T, 1, 80, "loop"),
+        Event(7000, 0, SWITCH, T, 9, 2, 120, "other"),
     ]
-    releases = [Release(0, 90, 110, True), Release(1, 4960, 5100, True)]
-    found = explain_parts([Trace(rows)], releases, T, [(50, 250), (4000, 6000)])
-    assert found.releases[1].segments[0].key == Key("displaced", "holder", "above")
+    rows.sort(key=lambda row: row.time_ns)
+    releases = [Release(0, 205, 215, True), Release(1, 4960, 5100, True)]
+    found = explain_parts([Trace(rows)], releases, T, [(150, 250), (4000, 6000)])
+    segment = found.releases[1].segments[0]
+    assert (segment.key, segment.throttled) == (Key("displaced", "holder", "above"), None)

@@ -85,7 +85,7 @@ def _windows(
         since_ns = min([needs[p][0] for p in waiting], default=ends_ns)
         cut = int(np.searchsorted(np.asarray(buffer.time_ns), min(since_ns, ends_ns)))
         gone, buffer = buffer.taken(slice(0, cut)), buffer.taken(slice(cut, None))
-        names = names | _names_in(gone)
+        names = names | _names_in(gone, names)
         if not apart:
             before = _last_of_each(joined([before, gone]) if before is not None else gone)
 
@@ -106,7 +106,7 @@ def _apart(
         if bundle and (place is None or needs[place][0] > max(needs[p][1] for p in bundle)):
             first, last = min(needs[p][0] for p in bundle), max(needs[p][1] for p in bundle)
             rows = slice(int(np.searchsorted(times, first)), int(np.searchsorted(times, last, "right")))
-            names |= _names_in(trace.taken(slice(known, rows.start)))
+            names |= _names_in(trace.taken(slice(known, rows.start)), names)
             known = rows.start
             yield trace.taken(rows), names, bundle
             bundle = []
@@ -114,12 +114,16 @@ def _apart(
             bundle.append(place)
 
 
-def _names_in(trace: Trace) -> ThreadNames:
+def _names_in(trace: Trace, before: ThreadNames) -> ThreadNames:
+    """``before``: what is told before it; that a priority was lent is told without a name."""
     named, told = (_last_telling(trace, kinds) for kinds in ((SWITCH, WAKING), (SWITCH, WAKING, LENT)))
+    prints = trace.priority
+    names = {tid: name for tid, (name, _) in before.items()}
+    names |= {tid: trace.name_of(row) or "" for tid, row in named.items() if prints[row] != NO_PRIORITY}
     return {
-        tid: (trace.name_of(row) or "", trace.priority[told[tid]])
-        for tid, row in named.items()
-        if trace.priority[row] != NO_PRIORITY
+        tid: (names[tid], prints[row])
+        for tid, row in told.items()
+        if tid in names and prints[row] != NO_PRIORITY
     }
 
 
