@@ -125,6 +125,48 @@ def test_a_timer_that_other_calls_serve_may_be_the_later_one() -> None:
     assert followed(program, 14 * MS + 300)[1] == [(10 * MS, SERVED, at + 20)]
 
 
+@pytest.mark.parametrize("function", ["dl_task_timer", "it_real_fn", "posix_timer_fn"])
+def test_nobody_elses_budget_and_no_watchdog_is_what_a_hang_is_to_end_by(function: str) -> None:
+    program, at = good(), 10 * MS + 400
+    program.arm(at - 200, 60_000 * MS, function)
+    program.enter(at, "recvmsg")
+    program.leave(at + 20)
+    skipped = [(k * MS, SKIPPED, k * MS) for k in (11, 12, 13)]
+    assert followed(program, 14 * MS + 300)[1] == [(10 * MS, SERVED, at + 20), *skipped]
+
+
+def signalled() -> tuple[Program, int]:
+    """Released every ms by a POSIX timer's signal, for which it waits; and when it waits for the next."""
+    program, at = Program(), 50
+    for k in range(1, GOOD + 1):
+        program.arm(at - 10, k * MS, "posix_timer_fn")
+        program.sleep(at, k * MS, k * MS + 100, "rt_sigtimedwait", "posix_timer_fn")
+        at = k * MS + 400
+    return program, at
+
+
+def test_a_timer_of_signals_that_released_jobs_may_be_the_later_one() -> None:
+    program, at = signalled()
+    program.arm(at - 10, 99 * MS, "posix_timer_fn")
+    program.enter(at, "rt_sigtimedwait")
+    program.leave(at + 20)
+    assert followed(program, 14 * MS + 300)[1] == [(10 * MS, SERVED, at + 20)]
+
+
+def test_a_deadline_thread_that_yields_sleeps_until_its_own_budget() -> None:
+    program, at = Program(), 50
+    for k in range(1, GOOD + 2):
+        program.enter(at, "sched_yield")
+        program.arm(at + 10, k * MS if k <= GOOD else 99 * MS, "dl_task_timer")
+        program.leave(at + 20, RUNNABLE)
+        if k <= GOOD:
+            program.fire(k * MS + 5, k * MS, "dl_task_timer")
+            program.come(k * MS + 90)
+            program.back(k * MS + 100, "sched_yield")
+        at = k * MS + 400
+    assert followed(program, 14 * MS + 300)[1] == [(10 * MS, SERVED, 10 * MS + 420)]
+
+
 def test_a_thread_that_was_woken_and_is_not_back_has_lost_that_release() -> None:
     program, free = good(), 10 * MS + 420
     program.enter(free - 20, "clock_nanosleep")

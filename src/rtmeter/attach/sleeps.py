@@ -31,7 +31,8 @@ from rtmeter.explain.events import (
 SLEEPER = "hrtimer_wakeup"
 """The function of timers that wake a sleeping thread."""
 
-_KINDS = {"timerfd_tmrproc": "timerfd", "posix_timer_fn": "posix_timer", "it_real_fn": "itimer"}
+_TIMERFD = "timerfd_tmrproc"
+_KINDS = {_TIMERFD: "timerfd", "posix_timer_fn": "posix_timer", "it_real_fn": "itimer"}
 _KINDS |= {BUDGET: "deadline"}
 _SETS = ("timerfd_settime", "timer_settime", "setitimer", "alarm")
 """System calls that set a timer. Armed by anything else, one that goes on by itself was armed anew as the
@@ -160,11 +161,19 @@ class Reader:
             return None
         sleep, later = self._open, False
         if sleep is not None:
-            own = sleep.armed_ns is not None
-            dues = [due for of, due in self._due.items() if own or of != SLEEPER]
+            dues = [due for of, due in self._due.items() if self._may_end(sleep, of)]
             later = any(due > end_ns or due == NO_VALUE for due in dues)
         woken = self._woken and self._restart is None
         return Rest(end_ns, sleep, woken=woken, later=later, whole=self._whole)
+
+    def _may_end(self, sleep: Sleep, function: str) -> bool:
+        """Whether a timer that this thread armed, or that was armed on its time, may be what its sleep is to
+        end by: not another's budget, nor one of signals that has released nothing, as a watchdog has not."""
+        if function == SLEEPER:
+            return sleep.armed_ns is not None
+        if function == BUDGET:
+            return sleep.kind == _KINDS[BUDGET]
+        return function == _TIMERFD or function in self._spent
 
     def _lose(self, since_ns: int) -> None:
         """Events since then are not there."""
