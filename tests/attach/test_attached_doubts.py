@@ -17,9 +17,11 @@ MS = 1_000_000
 NOBODY = 2**30
 
 
-def doubts(program: Program, period_ns: int | None = None, end_ns: int | None = None) -> dict[str, str]:
+def doubts(
+    program: Program, period_ns: int | None = None, end_ns: int | None = None, *, until_wake: bool = False
+) -> dict[str, str]:
     """Messages by type."""
-    followed = Followed(T, [(program.trace, None)], period_ns, 0)
+    followed = Followed(T, [(program.trace, None)], period_ns, 0, until_wake=until_wake)
     followed.end_ns = end_ns
     for _ in followed.pieces():
         pass
@@ -58,3 +60,5 @@ def test_a_job_that_had_not_ended_is_told_with_how_long_it_had_been_due() -> Non
     assert found == {
         "job_unended": "a job that was due 5.0004ms before the recording's end had not ended then: it is lost"
     }
+    [woken] = doubts(sleeping((0,)), end_ns=25 * MS + 400, until_wake=True).values()
+    assert woken.endswith("had not ended then: it had woken, and is no row")

@@ -23,10 +23,10 @@ def good(call: str = "clock_nanosleep", drift: int = 0) -> Program:
 
 
 def followed(
-    program: Program, end_ns: int | None, overdue_ns: int | None = None
+    program: Program, end_ns: int | None, overdue_ns: int | None = None, *, until_wake: bool = False
 ) -> tuple[Followed, list[tuple[int, int, int]]]:
     """And (release, status, free) of the rows from the last good job on; absent ones are -1."""
-    found = Followed(T, [(program.trace, None)], None, 0, overdue_ns=overdue_ns)
+    found = Followed(T, [(program.trace, None)], None, 0, overdue_ns=overdue_ns, until_wake=until_wake)
     found.end_ns = end_ns
     rows: list[tuple[int, int, int]] = []
     for piece in found.pieces():
@@ -181,6 +181,25 @@ def test_a_thread_that_was_woken_and_is_not_back_has_lost_that_release() -> None
         *((k * MS, SKIPPED, end) for k in (12, 13)),
     ]
     assert followed(program, 11 * MS + 20)[1] == [(10 * MS, SERVED, free)]
+
+
+def test_where_wakings_are_judged_one_that_woke_is_not_lost_but_what_passed_meanwhile_is_skipped() -> None:
+    end = 13 * MS + 500
+    found, rows = followed(hung(good(), "computes"), end, until_wake=True)
+    assert rows == [(k * MS, SKIPPED, end) for k in (11, 12, 13)]
+    assert (found.unended_ns, found.unended_lost) == (3 * MS + 500, False)
+
+
+def test_and_one_that_has_not_woken_is() -> None:
+    program, free = good(), 10 * MS + 420
+    program.enter(free - 20, "clock_nanosleep")
+    program.arm(free - 10, 11 * MS)
+    program.leave(free)
+    program.fire(11 * MS + 5, 11 * MS)
+    program.wake(11 * MS + 10)
+    found, rows = followed(program, 12 * MS + 5, until_wake=True)
+    assert rows == [(10 * MS, SERVED, free), (11 * MS, LOST, -1), (12 * MS, SKIPPED, 12 * MS + 5)]
+    assert found.unended_lost
 
 
 def test_a_stopped_one_serves_nothing() -> None:

@@ -55,9 +55,9 @@ def alive(*command: object, user: int | None = None) -> Iterator[subprocess.Pope
 
 
 @contextmanager
-def attached_to(pid: int, cell: Path) -> Iterator[subprocess.Popen[str]]:
+def attached_to(pid: int, cell: Path, *more: str) -> Iterator[subprocess.Popen[str]]:
     """rtmeter, which has recorded some of it already."""
-    asked = ("--thread", "loop", "--duration", "1h", "--out", cell)
+    asked = ("--thread", "loop", "--duration", "1h", "--out", cell, *more)
     with running("attach", "--pid", pid, *asked) as front:
         until(lambda: records(front), of=front)
         go_on(pid, front, 100)
@@ -128,14 +128,15 @@ def test_a_change_in_mid_run_is_told(misfits: Path, tmp_path: Path, what: str, d
     assert doubt in types(record)
 
 
-def test_a_loop_that_hangs_until_the_end_has_lost_that_release_and_skipped_the_others(
-    misfits: Path, tmp_path: Path
+@pytest.mark.parametrize(("judge", "lost"), [("completion", 1), ("latency", 0)])
+def test_a_loop_that_hangs_until_the_end_has_lost_that_release_unless_it_woke_and_skipped_the_others(
+    misfits: Path, tmp_path: Path, judge: str, lost: int
 ) -> None:
     cell = tmp_path / "cell"
     with (
         alive(misfits, "") as other,
         alive(misfits, "hangs") as process,
-        attached_to(process.pid, cell) as front,
+        attached_to(process.pid, cell, "--judge", judge) as front,
     ):
         process.send_signal(signal.SIGUSR1)
         wchan = Path(f"/proc/{process.pid}/task/{names_of(process.pid)['loop']}/wchan")
@@ -146,7 +147,7 @@ def test_a_loop_that_hangs_until_the_end_has_lost_that_release_and_skipped_the_o
     record = store.read_cell(cell)
     assert record.summary is not None, done.err
     counts = record.summary.counts
-    assert (counts["lost"] - record.counters["unknown"], counts["skipped"] >= 100) == (1, True)
+    assert (counts["lost"] - record.counters["unknown"], counts["skipped"] >= 100) == (lost, True)
     assert "job_unended" in types(record)
 
 

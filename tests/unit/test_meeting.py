@@ -83,3 +83,11 @@ def test_a_measurement_is_cut_short_by_the_end_of_its_program_and_by_no_other_do
     recording, doubt = SimpleNamespace(trace=lambda: None), Doubt(kind, "said", "")
     outcome = source.measured(recording, None, None, tmp_path, [doubt], Stop(), None)
     assert (outcome.status, outcome.warnings) == (status, (doubt,))
+
+
+@pytest.mark.parametrize(("judge", "asked"), [("completion", (1_000_000, False)), ("latency", (None, True))])
+def test_a_deadline_of_the_wake_up_is_none_of_a_jobs_end(judge: str, asked: tuple[int | None, bool]) -> None:
+    given = {"measurement": "loop", "adapter": "attached", "pid": 1, "duration": "1s", "judge": judge}
+    settled = settle(given | {"deadline": "1ms"})
+    source = attached.ByAttaching(cell_from(settled, "cell", {}))
+    assert (source.overdue_ns, source.until_wake) == asked

@@ -32,7 +32,8 @@ Part = tuple[Trace, int | None]
 class Followed:
     """The thread ``tid``; ``jobs`` are those that are its own (None: from sleep to sleep). ``period_ns`` as
     the user gave it; releases of the first ``warm_up_ns`` are the first ``warm_up`` rows. A job that had not
-    ended when the recording did is lost once it was due for ``overdue_ns``, or else for a period.
+    ended when the recording did is lost once it was due for ``overdue_ns``, or else for a period; where what
+    is judged is when it woke (``until_wake``), only if it had not.
 
     Once pieces() has ended, ``loop`` and ``told`` are of all; before, of what has come so far.
     """
@@ -45,13 +46,18 @@ class Followed:
         warm_up_ns: int,
         jobs: Iterable[Job] | None = None,
         overdue_ns: int | None = None,
+        *,
+        until_wake: bool = False,
     ) -> None:
         self._reader, self._parts, self._of_others = Reader(tid), parts, jobs
         self._period, self._warm_up_ns, self._overdue_ns = period_ns, warm_up_ns, overdue_ns
+        self._until_wake = until_wake
         self.end_ns: int | None = None
         """When the recording ended: set before the parts do. None: of what was under way nothing is told."""
         self.unended_ns: int | None = None
-        """How long the job had been due that had not ended and is lost; None: there is none."""
+        """How long the job had been due that had not ended and is late; None: there is none."""
+        self.unended_lost = False
+        """Whether that one is lost, and not none."""
         self.loop: AttachedLoop = loop_of([])
         self.jobs = self.warm_up = self.slept = 0
         """Jobs, and sleeps; ``warm_up`` is known once the first piece is there."""
@@ -80,7 +86,8 @@ class Followed:
         self.loop = loop_of(head, self._period)
         counted = self._counted(changing(chain(head, jobs), self.loop))
         piece: list[ReleaseRow] = []
-        for row in rows_of(counted, self.loop, tolerance_ns(head), self._overdue_ns):
+        how = tolerance_ns(head), self._overdue_ns
+        for row in rows_of(counted, self.loop, *how, until_wake=self._until_wake):
             piece.append(row)
             if len(piece) >= PIECE and row[0] >= self._warm_until_ns:
                 yield self._handed_on(piece)
@@ -123,6 +130,7 @@ class Followed:
         for job, period_ns in jobs:
             if job.known and is_overdue(job, self.loop, self._overdue_ns):
                 self.unended_ns = job.free_ns - job.release_ns
+                self.unended_lost = not (self._until_wake and job.is_back)
             if not job.ended:
                 yield job, period_ns
                 continue

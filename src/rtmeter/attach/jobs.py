@@ -40,6 +40,11 @@ class Job:
         """Whether a timer released it."""
         return self.kind != MESSAGE
 
+    @property
+    def is_back(self) -> bool:
+        """Whether the thread had come back for it from its sleep."""
+        return self.wake_ns < self.free_ns
+
 
 def paced(timers: int, others: int) -> bool:
     """Whether timers pace a thread: they end two in five of its sleeps, or more. A loop that waits once for

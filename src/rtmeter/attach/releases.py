@@ -44,11 +44,14 @@ def rows_of(
     loop: AttachedLoop,
     within_ns: int,
     overdue_ns: int | None = None,
+    *,
+    until_wake: bool = False,
 ) -> Iterator[ReleaseRow]:
     """Of jobs, each with the period that begins with it. Between known releases of a grid every one that
     nobody slept for is skipped, or not known if events were lost meanwhile; without a grid each job whose
     events were lost is one. ``within_ns``: how far off the grid an expiry may be. A job that had not ended at
-    the recording's end is lost if it is late already, else none; what passed on the grid since is skipped."""
+    the recording's end is lost if it is late already, else none; what passed on the grid since is skipped.
+    ``until_wake``: what is judged is when it woke; one that had is none then."""
     grid = _Grid(loop.period_ns, within_ns) if loop.on_grid and loop.period_ns else None
     since: list[Job] = []  # the last release on the grid, and what else was done after it
     lost: list[Job] = []
@@ -62,6 +65,7 @@ def rows_of(
                 grid.period_ns = period_ns
             continue
         interval = job.wake_ns - since[-1].wake_ns if since and not lost else ABSENT
+        counts = counts and not (until_wake and job.is_back)
         rows = [_served(job, interval)] if job.ended else [_nothing(job.release_ns)] * counts
         if grid is None:
             yield from (_nothing(one.release_ns) for one in lost)

@@ -111,7 +111,7 @@ class ByAttaching:
             task = meeting.thread(program)
             self.look_at(task, self._root)
             asked = self.period_ns, self.warm_up_ns, self.overdue_ns
-            following = Following(task.tid, folder / FOLLOWED, *asked)
+            following = Following(task.tid, folder / FOLLOWED, *asked, until_wake=self.until_wake)
             with Attached(
                 [task.tid], folder, self._root, is_32_bit=program.is_32_bit, follow=[following]
             ) as attached:
@@ -135,8 +135,12 @@ class ByAttaching:
     def overdue_ns(self) -> int | None:
         """The deadline of a job's end, if that is what is judged."""
         requirement = self._cell.requirement
-        ends = requirement is not None and self._cell.config["judge"] != "latency"
-        return requirement.deadline_ns if requirement is not None and ends else None
+        return requirement.deadline_ns if requirement is not None and not self.until_wake else None
+
+    @property
+    def until_wake(self) -> bool:
+        """Whether what is judged is when a job woke, not when it ended."""
+        return bool(self._cell.config["judge"] == "latency")
 
     def look_at(self, task: Task, root: Root) -> None:
         """What the machine has wrong for the thread as it is: its policy, its CPUs, its control groups."""

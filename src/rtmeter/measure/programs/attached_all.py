@@ -103,8 +103,9 @@ class Together:
             beside = tempfile.TemporaryDirectory(prefix=".rows-", dir=folder.parent)
             rows = Path(self._stack.enter_context(beside))
             asked = own.period_ns, own.warm_up_ns, own.overdue_ns
+            files = {task.tid: rows / f"{task.tid}.parquet" for task in self.tasks}
             self._following = {
-                task.tid: Following(task.tid, rows / f"{task.tid}.parquet", *asked) for task in self.tasks
+                tid: Following(tid, file, *asked, until_wake=own.until_wake) for tid, file in files.items()
             }
             with Attached(
                 [*self._following],

@@ -148,7 +148,8 @@ def _doubts(attached: Attached, program: Program, task: Task, followed: Followed
         yield Doubt("trace_lost", message, "measure again")
     if followed.unended_ns is not None:
         due = format_duration(followed.unended_ns)
-        message = f"a job that was due {due} before the recording's end had not ended then: it is lost"
+        came = "it is lost" if followed.unended_lost else "it had woken, and is no row"
+        message = f"a job that was due {due} before the recording's end had not ended then: {came}"
         yield Doubt("job_unended", message, "see what the thread waits for, or computes: rtmeter explain")
     if tally.cut:
         yield Doubt("trace_incomplete", "the recording broke off: it grew too long", "measure for less long")

@@ -56,10 +56,18 @@ class Following:
     are written."""
 
     def __init__(
-        self, tid: int, file: Path, period_ns: int | None, warm_up_ns: int, overdue_ns: int | None = None
+        self,
+        tid: int,
+        file: Path,
+        period_ns: int | None,
+        warm_up_ns: int,
+        overdue_ns: int | None = None,
+        *,
+        until_wake: bool = False,
     ) -> None:
         self._parts: queue.Queue[Part | None] = queue.Queue(_MOST_WAITING)
-        followed = Followed(tid, self._coming(), period_ns, warm_up_ns, overdue_ns=overdue_ns)
+        asked = period_ns, warm_up_ns, None, overdue_ns
+        followed = Followed(tid, self._coming(), *asked, until_wake=until_wake)
         self.written = Written(followed, file)
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="rtmeter-rows", daemon=True)
@@ -117,8 +125,11 @@ def written_of(
     warm_up_ns: int,
     jobs: Iterable[Job] | None = None,
     overdue_ns: int | None = None,
+    *,
+    until_wake: bool = False,
 ) -> Written:
     """The same of a whole recording; ``jobs``: of a callback that the thread calls."""
-    found = Written(Followed(tid, [(trace, None)], period_ns, warm_up_ns, jobs, overdue_ns), file)
+    asked = period_ns, warm_up_ns, jobs, overdue_ns
+    found = Written(Followed(tid, [(trace, None)], *asked, until_wake=until_wake), file)
     found.write()
     return found

@@ -191,6 +191,7 @@ class _OneCallback(ByAttaching):
             *(attached.trace(), called.tid, folder / FOLLOWED, period_ns, self.warm_up_ns),
             jobs=called.jobs,
             overdue_ns=self.overdue_ns,
+            until_wake=self.until_wake,
         )
         self._loop = measured_loop(
             attached, self._all.program, self._seen.task, self._cell, folder, written, called
