@@ -76,6 +76,14 @@ def test_one_that_may_be_in_time_yet_is_no_row(open_ns: int, overdue_ns: int | N
     assert found.unended_ns == (open_ns if lost else None)
 
 
+@pytest.mark.parametrize(("open_ns", "skipped"), [(2 * MS + 500, 0), (5 * MS, 0), (5 * MS + 1, 5)])
+def test_within_a_deadline_of_several_periods_nothing_was_passed_over_yet(open_ns: int, skipped: int) -> None:
+    end = 10 * MS + open_ns
+    lost = [(10 * MS, LOST, -1)] if skipped else []
+    passed = [(k * MS, SKIPPED, end) for k in range(11, 11 + skipped)]
+    assert followed(hung(good(), "computes"), end, 5 * MS)[1] == lost + passed
+
+
 def test_without_a_grid_the_job_alone_is_lost() -> None:
     found, rows = followed(hung(good("nanosleep", drift=777), "waits for a lock"), 20 * MS)
     assert rows == [(10 * MS + 7770, LOST, -1)]

@@ -96,12 +96,14 @@ def rows_of(
 
 
 def _nothing_until(last: Job, loop: AttachedLoop, overdue_ns: int | None) -> int | None:
-    """Until when releases after the last job have passed; of a thread that sleeps what is due now may be in
-    time, and of one whose state is not known all that may be."""
-    if last.until_ns is None or not (last.known or last.ended or is_overdue(last, loop, overdue_ns)):
+    """Until when releases after the last job have passed; of a thread that sleeps, or whose job is not late
+    yet, what is due now may be in time, and of one whose state is not known all that may be."""
+    hangs = is_overdue(last, loop, overdue_ns)
+    if last.until_ns is None or not (last.known or last.ended or hangs):
         return None
-    due_now_ns = (overdue_ns or loop.period_ns or 0) if last.ended else 0
-    return max(last.free_ns, last.until_ns - due_now_ns)
+    due_now_ns = 0 if hangs else overdue_ns or loop.period_ns or 0
+    since_ns = last.free_ns if last.ended or hangs else last.release_ns
+    return max(since_ns, last.until_ns - due_now_ns)
 
 
 def _served(job: Job, interval_ns: int) -> ReleaseRow:
