@@ -45,6 +45,18 @@ def test_several_sleeps_in_a_cycle_at_no_one_distance_are_told(offsets: tuple[in
     assert doubts(sleeping(offsets)).keys() == {"no_grid"}
 
 
+def test_a_given_period_that_is_not_the_loops_is_told_as_that() -> None:
+    message = "its timers come mostly not 2ms apart: no grid, so nothing is skipped"
+    assert doubts(sleeping((0,)), 2 * MS) == {"no_grid": message}
+
+
+@pytest.mark.parametrize("cycles", [1, 2, 3])
+@pytest.mark.parametrize("given", [None, MS, 2 * MS])
+def test_of_one_distance_or_none_it_is_not_said_that_there_is_no_grid(cycles: int, given: int | None) -> None:
+    """Of so many sleeps the last job is not seen whole."""
+    assert "no_grid" not in doubts(sleeping((0,), cycles), given)
+
+
 def test_releases_that_it_slept_over_are_told_unless_the_period_was_given() -> None:
     found = doubts(sleeping((0, 100, 200), 3))
     assert found == {"slept_over": "14 of 14 skipped releases passed while it slept"}

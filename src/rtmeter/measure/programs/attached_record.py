@@ -163,9 +163,10 @@ def _doubts(attached: Attached, program: Program, task: Task, followed: Followed
     if not loop.given and 2 * followed.slept_over > followed.skipped:
         message = f"{followed.slept_over:,} of {followed.skipped:,} skipped releases passed while it slept"
         yield Doubt("slept_over", message, "if it sleeps more than once in a period, give that: --period")
-    if loop.by_timer and not loop.steady and loop.period_ns is not None:
-        most = format_duration(loop.period_ns)
-        message = f"its timers come at several distances, most often {most}: no grid, so nothing is skipped"
+    if loop.by_timer and not loop.steady and loop.period_ns is not None and followed.jobs > 2:
+        period = format_duration(loop.period_ns)
+        how = f"mostly not {period} apart" if loop.given else f"at several distances, most often {period}"
+        message = f"its timers come {how}: no grid, so nothing is skipped"
         yield Doubt("no_grid", message, "" if loop.given else "if it has one, give its period: --period")
     if loop.drift_ns is not None:
         per_job = loop.drift_ns / max(followed.jobs - 1, 1)
