@@ -10,7 +10,7 @@ from programs import Program, T
 
 from rtmeter.attach.follow import Followed
 from rtmeter.host.root import Root
-from rtmeter.measure.programs.attached_record import _doubts
+from rtmeter.measure.programs import attached_record
 from rtmeter.trace.recorder import RecordingTally
 
 MS = 1_000_000
@@ -28,7 +28,7 @@ def doubts(
     attached: Any = SimpleNamespace(root=Root(), tally=RecordingTally(1, 0, 0, (), False))
     task: Any = SimpleNamespace(tid=NOBODY)
     known: Any = SimpleNamespace(debugged=False)
-    return {doubt.type: doubt.message for doubt in _doubts(attached, known, task, followed)}
+    return {doubt.type: doubt.message for doubt in attached_record._doubts(attached, known, task, followed)}
 
 
 def sleeping(offsets_us: tuple[int, ...], cycles: int = 20) -> Program:
@@ -61,6 +61,17 @@ def test_releases_that_it_slept_over_are_told_unless_the_period_was_given() -> N
     found = doubts(sleeping((0, 100, 200), 3))
     assert found == {"slept_over": "14 of 14 skipped releases passed while it slept"}
     assert doubts(sleeping((0, 100, 200), 3), 100_000) == {}
+
+
+@pytest.mark.parametrize(
+    ("passed", "told"), [(4, ""), (5, "; of what passed since only the first 4 releases are skipped")]
+)
+def test_of_a_hang_of_very_many_periods_it_is_told_how_much_is_skipped(
+    monkeypatch: pytest.MonkeyPatch, passed: int, told: str
+) -> None:
+    monkeypatch.setattr(attached_record, "LARGEST_GAP", 5)
+    [message] = doubts(sleeping((0,)), end_ns=(20 + passed) * MS + 400).values()
+    assert message.partition("it is lost")[2] == told
 
 
 def test_a_loop_with_one_sleep_in_a_cycle_leaves_no_doubt() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from programs import ENDED, RUNNABLE, Program, T
 
+from rtmeter.attach import releases
 from rtmeter.attach.follow import Followed
 from rtmeter.model import ABSENT, LOST, SERVED, SKIPPED
 
@@ -57,6 +58,16 @@ def test_a_job_that_hangs_is_lost_and_what_passes_meanwhile_is_skipped(how: str)
     found, rows = followed(hung(good(), how), end)
     assert rows == [(10 * MS, LOST, -1), *((k * MS, SKIPPED, end) for k in (11, 12, 13))]
     assert (found.unended_ns, found.jobs, found.loop.unknown) == (3 * MS + 500, GOOD - 1, 0)
+
+
+@pytest.mark.parametrize("passed", [4, 5])
+def test_of_very_many_releases_that_passed_the_first_are_skipped(
+    monkeypatch: pytest.MonkeyPatch, passed: int
+) -> None:
+    monkeypatch.setattr(releases, "LARGEST_GAP", 5)
+    end = (10 + passed) * MS + 500
+    _, rows = followed(hung(good(), "computes"), end)
+    assert rows == [(10 * MS, LOST, -1), *((k * MS, SKIPPED, end) for k in (11, 12, 13, 14))]
 
 
 @pytest.mark.parametrize(

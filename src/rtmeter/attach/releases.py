@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from heapq import merge
 from operator import itemgetter
 
 import numpy as np
@@ -87,12 +88,12 @@ def rows_of(
             since, lost = [], []
         since.append(job)
     until_ns = _nothing_until(last, loop, overdue_ns) if last is not None else None
-    passed = grid.passed_until(until_ns) if grid is not None and until_ns is not None else []
+    passed = grid.passed_until(until_ns) if grid is not None and until_ns is not None else ()
     if lost:
-        held += (_nothing(release) for release in passed or [one.release_ns for one in lost])
+        ends = (_nothing(release) for release in passed or sorted(one.release_ns for one in lost))
     else:
-        held += (_skipped(release, since) for release in passed)
-    yield from sorted(held, key=itemgetter(0))
+        ends = (_skipped(release, since) for release in passed)
+    yield from merge(sorted(held, key=itemgetter(0)), ends, key=itemgetter(0))
 
 
 def _nothing_until(last: Job, loop: AttachedLoop, overdue_ns: int | None) -> int | None:
@@ -130,23 +131,23 @@ class _Grid:
         self.period_ns, self._within = period_ns, within_ns
         self._last: int | None = None
 
-    def passed(self, release_ns: int) -> list[int]:
+    def passed(self, release_ns: int) -> Sequence[int]:
         """The releases between the last one and this one. One that is off the grid stands for the nearest on
         it; from there the grid goes on."""
         last, self._last = self._last, release_ns
         if last is None:
-            return []
+            return ()
         distance = release_ns - last
         steps = steps_of(distance, self.period_ns, self._within) or round(distance / self.period_ns)
         return self._between(last, steps)
 
-    def passed_until(self, time_ns: int) -> list[int]:
-        """The releases after the last one, up to a time."""
+    def passed_until(self, time_ns: int) -> Sequence[int]:
+        """The releases after the last one, up to a time; of very many the first."""
         if self._last is None:
-            return []
+            return ()
         return self._between(self._last, min((time_ns - self._last) // self.period_ns + 1, LARGEST_GAP))
 
-    def _between(self, last_ns: int, steps: int) -> list[int]:
+    def _between(self, last_ns: int, steps: int) -> Sequence[int]:
         if not 1 < steps <= LARGEST_GAP:
-            return []
-        return [last_ns + step * self.period_ns for step in range(1, steps)]
+            return ()
+        return range(last_ns + self.period_ns, last_ns + steps * self.period_ns, self.period_ns)

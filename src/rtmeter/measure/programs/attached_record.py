@@ -11,6 +11,7 @@ from typing import Any
 
 from rtmeter.attach.callbacks import Callback
 from rtmeter.attach.follow import Followed
+from rtmeter.attach.grid import LARGEST_GAP
 from rtmeter.errors import RtmeterError
 from rtmeter.host.threads import Task, allowed_cpus, read_task
 from rtmeter.machine.facts import facts_of
@@ -150,6 +151,9 @@ def _doubts(attached: Attached, program: Program, task: Task, followed: Followed
         due = format_duration(followed.unended_ns)
         came = "it is lost" if followed.unended_lost else "it had woken, and is no row"
         message = f"a job that was due {due} before the recording's end had not ended then: {came}"
+        period_ns = loop.changes[-1].period_ns if loop.changes else loop.period_ns
+        if loop.on_grid and period_ns is not None and followed.unended_ns // period_ns >= LARGEST_GAP:
+            message += f"; of what passed since only the first {LARGEST_GAP - 1:,} releases are skipped"
         yield Doubt("job_unended", message, "see what the thread waits for, or computes: rtmeter explain")
     if tally.cut:
         yield Doubt("trace_incomplete", "the recording broke off: it grew too long", "measure for less long")
