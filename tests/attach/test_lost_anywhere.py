@@ -12,7 +12,7 @@ from programs import BLOCKED, RUNNABLE, SLEEPING, Program, T
 from programs import jobs as jobs_at_once
 
 from rtmeter.attach.jobs import Job, jobs_of
-from rtmeter.attach.sleeps import MESSAGE, Reader
+from rtmeter.attach.sleeps import MESSAGE, Reader, sleeps_of
 from rtmeter.explain import events as kinds
 from rtmeter.explain.events import Event, Trace
 
@@ -209,6 +209,17 @@ def test_a_lock_that_was_waited_for_while_events_were_lost_ends_no_job(lost_at: 
         (1000, 1520, 1, False),
         (2000, 2320, 0, True),
     ]
+
+
+def test_a_call_in_which_the_recording_begins_is_one_sleep_however_often_it_wakes_in_vain() -> None:
+    program = Program()
+    for at in (20, 120, 220):
+        program.leave(at)
+        program.wake(at + 50, by=77, cpu=1)
+        program.come(at + 60)
+    program.back(300, "epoll_wait", 1)
+    [sleep] = sleeps_of(program.trace, T).sleeps
+    assert (sleep.asleep_ns, sleep.woken_ns, sleep.wake_ns, sleep.call) == (20, 270, 300, "epoll_wait")
 
 
 def test_a_lock_that_was_waited_for_at_the_beginning_is_no_job() -> None:
