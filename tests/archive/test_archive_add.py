@@ -8,6 +8,7 @@ import os
 import random
 import signal
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
@@ -270,21 +271,21 @@ def test_a_cell_says_what_it_was_sent_by_and_how_it_was_driven(tmp_path: Path) -
     other = {"hostname": "far", "boot_id": "other", "kernel": "6.12.9", "firmware": "B2"}
     cell.changes |= {"adapter_facts": {"middleware": "ROS 2, rcl", **sent}, "server_machine": other}
     rows_ = rows_of(find_cells(write_cell(tmp_path / "far", cell))[0], {}, NOW).cell
-    told = {name: rows_[name] for name in (*sent, "server_kernel", "server_firmware", "quantity", "drive")}
-    assert told == sent | {
-        "server_kernel": "6.12.9",
-        "server_firmware": "B2",
-        "quantity": "latency",
-        "drive": None,
-    }
-    content = json.loads((tmp_path / "far/cell.json").read_text())
-    content["effective"] |= {"drive": "spin", "components": "two_threads"}
-    content["config"]["quantity"] = "wake-up latency"
-    content["server_machine"] = content["machine"]
-    (tmp_path / "far/cell.json").write_text(json.dumps(content))
-    rows_ = rows_of(find_cells(tmp_path / "far")[0], {}, NOW).cell
-    told = {name: rows_[name] for name in ("drive", "components", "quantity", "server_kernel")}
-    assert list(told.values()) == ["spin", "two_threads", "wake-up latency", None]
+    told = {name: rows_[name] for name in (*sent, "server_kernel", "server_firmware", "quantity")}
+    assert told == sent | {"server_kernel": "6.12.9", "server_firmware": "B2", "quantity": "latency"}
+    driven = {"drive": "spin", "components": "two_threads"}
+    means = {"wakeup": [None, None], "timer": ["spin", None], "cycle": ["spin", "two_threads"]}
+    for measurement, expected in means.items():
+        mode = "periodic" if measurement == "timer" else None
+        folder = write_cell(tmp_path / measurement, replace(cell, measurement=measurement, mode=mode))
+        content = json.loads((folder / "cell.json").read_text())
+        content["effective"] |= driven
+        content["config"]["quantity"] = "wake-up latency"
+        content["server_machine"] = content["machine"]
+        (folder / "cell.json").write_text(json.dumps(content))
+        rows_ = rows_of(find_cells(folder)[0], {}, NOW).cell
+        told = {name: rows_.get(name) for name in (*driven, "quantity", "server_kernel")}
+        assert list(told.values()) == [*expected, "wake-up latency", None]
 
 
 def test_a_cell_that_says_no_time_is_added_once(tmp_path: Path) -> None:

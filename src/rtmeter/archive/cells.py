@@ -38,7 +38,7 @@ NOT_TOLD = "misses_not_told"
 """In ``refused`` of a cell whose data do not tell how many releases missed."""
 
 _QUANTILES = ("min_ns", "p50_ns", "p90_ns", "p99_ns", "p99_9_ns", "p99_99_ns", "p99_999_ns", "max_ns")
-_DRIVEN = ("drive", "components")
+_DRIVEN = {"timer": ("drive",), "cycle": ("drive", "components")}
 _OF_THE_SERVER = ("kernel", "kernel_version", "firmware")
 _NOT_SETTINGS = ("version", "samples", "warm_up", "measurement", "mode", "quantity", "seed")
 
@@ -142,7 +142,8 @@ def _facts(record: CellRecord, folder: Path) -> dict[str, Any]:
     row["scheduling"] = json_text(scheduling) if scheduling else None
     row["settings"] = json_text(_settings(record))
     row["quantity"] = _text(record.config.get("quantity")) or judged_quantity(record.meta).name
-    row |= {name: _text(record.effective.get(name) or record.config.get(name)) for name in _DRIVEN}
+    driven = _DRIVEN.get(record.measurement, ())
+    row |= {name: _text(record.effective.get(name) or record.config.get(name)) for name in driven}
     row |= {name: _text(facts.get(name)) for name in ("rmw", "rmw_library")}
     server = _server(record)
     return row | {f"server_{name}": _text(server.get(name)) for name in _OF_THE_SERVER}
