@@ -6,6 +6,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +83,41 @@ def test_cells_that_failed_are_counted_and_nothing_passes_with_them(
     assert cli.invoke(["site", "--archive", archive.url, "-o", str(tmp_path / "site")]) == 0
     page = (tmp_path / "site/index.html").read_text()
     assert "<p>2 cells failed or are invalid" in page and page.count(">3, 2 invalid<") == 2
+
+
+DRIVEN = [
+    ("timer", "periodic", {"drive": "spin"}),
+    ("cycle", None, {"drive": "spin", "components": "two_threads"}),
+]
+
+
+@pytest.mark.parametrize(("measurement", "mode", "driven"), DRIVEN)
+def test_nothing_passes_beside_cells_that_failed_before_they_told_how_they_were_driven(
+    measurement: str,
+    mode: str | None,
+    driven: dict[str, str],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    error = {"field": "probe", "value": "7", "message": "was killed by signal 11"}
+    cell = replace(made(0, 0, 1200, usual(1, 5)), measurement=measurement, mode=mode)
+    folder = write_cell(tmp_path / "results/rig0", cell)
+    content = json.loads((folder / "cell.json").read_text())
+    content["effective"] |= driven
+    (folder / "cell.json").write_text(json.dumps(content))
+    archive = archive_at(tmp_path / "archive")
+    add(archive, find_cells(tmp_path / "results"))
+    assert [one["verdict"]["outcome"] for one in merged_json(archive, capsys, 0)] == ["pass"]
+    failed = replace(made(1, 0, 1200, usual(1, 5)), measurement=measurement, mode=mode)
+    failed.changes["effective"] = {}
+    write_failed_cell(tmp_path / "results/rig1", failed, error)
+    write_failed_cell(tmp_path / "results/rig2", replace(failed, measurement="wakeup", mode=None), error)
+    assert add(archive, find_cells(tmp_path / "results")).new == 2
+    found = {str(one["of"]): one for one in merged_json(archive, capsys, 3)}
+    (told,) = (one for one in found.values() if one["of"]["drive"])
+    assert (told["cells"], told["invalid"], told["verdict"]["outcome"]) == (1, 0, "inconclusive")
+    said = "0 of 1,200 releases of 1 rig missed: 1 cell could not be judged"
+    assert told["verdict"]["reason"] == said and len(found) == 3
 
 
 def test_a_group_that_misses_fails_also_beside_cells_that_failed(

@@ -106,11 +106,16 @@ def merged(backend: BaseBackend, asked: GroupsAsked) -> list[ArchiveGroup]:
     distributions = _distributions(rows(sums), rows(lost))
     latest = {row["group"]: row for row in rows(_latest(valid)).to_pylist()}
     counted = rows(groups).to_pylist()
-    verdicts = _verdicts(cells, {row["group"]: int(row["cells"]) for row in counted})
+    keys = {row["group"]: tuple(_key_text(row[f"{name}_"]) for name in names) for row in counted}
+    sizes = {row["group"]: int(row["cells"]) for row in counted}
+    untold = {keys[row["group"]]: int(row["invalid"] or 0) for row in counted}
+    driven = {number: key for number, key in keys.items() if any(key[-2:])}
+    beside = {number: untold.get((*key[:-2], None, None), 0) for number, key in driven.items()}
+    verdicts = _verdicts(cells, sizes, beside)
     empty = Binned(np.empty(0, np.int64), np.empty(0, np.int64), 0)
     found = []
     for row in counted:
-        number, key = row["group"], tuple(_key_text(row[f"{name}_"]) for name in names)
+        number, key = row["group"], keys[row["group"]]
         top = latest.get(number)
         of = key[-len(OF) :]
         size, rigs, invalid, without = (int(row[name] or 0) for name in _COUNTED)
@@ -240,8 +245,11 @@ class _Run(NamedTuple):
     requirement: tuple[Any, ...]
 
 
-def _verdicts(cells: ibis.Table, sizes: Mapping[int, int]) -> dict[int, FleetVerdict]:
-    """By group; ``sizes``: how many cells each has."""
+def _verdicts(
+    cells: ibis.Table, sizes: Mapping[int, int], beside: Mapping[int, int]
+) -> dict[int, FleetVerdict]:
+    """By group; ``sizes``: how many cells each has; ``beside``: how many more may be of it, which failed
+    before their probe told how they were driven."""
     import ibis
 
     asked = cells.filter(cells.deadline_ns.notnull() & cells.confidence.notnull())
@@ -252,11 +260,15 @@ def _verdicts(cells: ibis.Table, sizes: Mapping[int, int]) -> dict[int, FleetVer
     groups: dict[int, list[_Run]] = {}
     for number, *run in zip(numbers, *columns[: len(_JUDGED)], requirements, strict=True):
         groups.setdefault(number, []).append(_Run._make(run))
-    return {number: _verdict(runs, sizes[number] - len(runs)) for number, runs in groups.items()}
+    return {
+        number: _verdict(runs, sizes[number] - len(runs), beside.get(number, 0))
+        for number, runs in groups.items()
+    }
 
 
-def _verdict(runs: list[_Run], unasked: int) -> FleetVerdict:
-    """By the requirement of these runs; of ``unasked`` cells of the group nothing was required."""
+def _verdict(runs: list[_Run], unasked: int, beside: int) -> FleetVerdict:
+    """By the requirement of these runs; of ``unasked`` cells of the group nothing was required;
+    ``beside``: see _verdicts."""
     asked = {run.requirement for run in runs}
     if len(asked) != 1:
         counts = list(_counts(runs))
@@ -267,7 +279,7 @@ def _verdict(runs: list[_Run], unasked: int) -> FleetVerdict:
     rigs: dict[str, list[RunMisses]] = {}
     for run in sorted(_counts(runs)):
         rigs.setdefault(run[0], []).append(RunMisses(*run[1:]))
-    unjudged = sum(run.outcome in (None, "error") or not run.n for run in runs)
+    unjudged = beside + sum(run.outcome in (None, "error") or not run.n for run in runs)
     return judge_fleet(rigs, requirement, sum(bool(run.refused) for run in runs), unjudged, unasked)
 
 
