@@ -13,13 +13,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import SimpleNamespace
 
+import duckdb
 import pytest
 from archives import FIRST, cells_in, made, rows, stamp, write_cells
 
 from rtmeter import cli
 from rtmeter.archive.add import add, add_rows
 from rtmeter.archive.cells import rows_of
-from rtmeter.archive.check import check
+from rtmeter.archive.check import _DOUBTS, check
 from rtmeter.archive.tables import Archive, MovedError, archive_at
 from rtmeter.errors import RtmeterError
 from rtmeter.results.cells import StoredCell, find_cells
@@ -222,6 +223,34 @@ def test_two_machines_of_one_rigs_name_at_once_are_doubted(
         add_rows(archive, {str(number): rows(number, [1, 2], **about)})
     told = [flaw.message for flaw in check(archive)[1]]
     assert ["at once have one rig's name (north-1)" in message for message in told] == [True] * doubted
+
+
+@pytest.mark.parametrize("one", ["machine_id", "rig"])
+def test_nothing_is_said_to_have_measured_at_once_by_a_clock_that_was_wrong(tmp_path: Path, one: str) -> None:
+    """It counts from 1970 at each start, until it is set: of one machine, or of the rig's next one."""
+    archive = archive_at(tmp_path / "archive")
+    archive.make()
+    for number in range(2):
+        begin = datetime(1970, 1, 1, 0, 0, number, tzinfo=UTC)
+        about = {"rig": "north-1", "hostname": "host", "machine_id": "0" * 32, "boot_id": f"{number}"}
+        about |= {"machine_id": f"{number}" * 32} if one == "rig" else {}
+        about |= {"started": begin, "ended": begin + timedelta(seconds=60), "clock": "before 2020"}
+        add_rows(archive, {str(number): rows(number, [1, 2], **about)})
+    (flaw,) = check(archive)[1]
+    assert "its clock was wrong" in flaw.message
+
+
+def test_no_doubt_is_sought_in_all_pairs_of_cells() -> None:
+    """Those of one rig are many."""
+    pairs = "SELECT a.rig FROM cells a JOIN cells b ON a.rig = b.rig AND a.started < b.ended"
+    columns = [f"{name} VARCHAR" for name in ("rig", "hostname", "machine_id", "boot_id", "clock")]
+    columns += ["started TIMESTAMPTZ", "ended TIMESTAMPTZ"]
+    with duckdb.connect() as connection:
+        connection.execute(f"CREATE TABLE cells ({', '.join(columns)})")
+        connection.execute("PRAGMA disable_optimizer")  # which knows that there are no cells
+        asked = [pairs, *_DOUBTS.values()]
+        plans = [str(connection.execute(f"EXPLAIN {query}").fetchall()) for query in asked]
+    assert ["Join Type: INNER" in plan for plan in plans] == [True, *[False] * len(_DOUBTS)]
 
 
 def _with_traces(folder: Path, cells: int) -> None:

@@ -62,6 +62,18 @@ _BROKEN = {
     "JOIN cells c USING (cell) WHERE c.measurement <> 'own_loop' AND s.late <> c.misses",
 }
 
+
+def _at_once(one: str, several: str) -> str:
+    """``one`` of cells that overlap in time and differ in ``several``, by clocks that are believed. Each is
+    set beside the one before it, not beside all: these are many."""
+    return (
+        f"SELECT DISTINCT {one} FROM (SELECT {one}, {several}, started, lag({several}) OVER w AS other, "
+        f"lag(ended) OVER w AS until FROM cells WHERE clock IS NULL AND {one} IS NOT NULL "
+        f"AND {several} IS NOT NULL WINDOW w AS (PARTITION BY {one} ORDER BY started, ended)) "
+        f"WHERE other <> {several} AND until > started"
+    )
+
+
 _RIGS = "array_to_string(list_sort(list(DISTINCT rig))[:10], ', ')"
 
 _DOUBTS = {
@@ -69,12 +81,9 @@ _DOUBTS = {
     "added from now on `--label rig=NAME` tells apart, too": f"SELECT {_RIGS} FROM cells "
     "WHERE machine_id IN (SELECT machine_id FROM cells GROUP BY machine_id "
     "HAVING count(DISTINCT coalesce(hostname, '')) > 1 "
-    "UNION SELECT a.machine_id FROM cells a JOIN cells b ON a.machine_id = b.machine_id "
-    "AND a.boot_id < b.boot_id AND a.started < b.ended AND b.started < a.ended) GROUP BY machine_id",
+    f"UNION {_at_once('machine_id', 'boot_id')}) GROUP BY machine_id",
     "several machines that measured at once have one rig's name ({}): they are one rig here; give each a "
-    "name of its own": "SELECT DISTINCT a.rig FROM cells a JOIN cells b ON a.rig = b.rig "
-    "AND a.machine_id < b.machine_id AND a.started < b.ended AND b.started < a.ended WHERE a.rig IN ("
-    "SELECT rig FROM cells GROUP BY rig HAVING count(DISTINCT machine_id) > 1) ORDER BY a.rig",
+    "name of its own": f"{_at_once('rig', 'machine_id')} ORDER BY rig",
     "cells of rig {} have times that cannot be: its clock was wrong; they stand at the time when they were "
     "added": "SELECT DISTINCT rig AS what FROM cells WHERE clock IS NOT NULL",
 }
