@@ -245,6 +245,23 @@ def test_the_rmw_and_the_other_end_are_among_what_changed(name: str, tmp_path: P
     assert change.facts == ((name, OLD, NEW),)
 
 
+@pytest.mark.parametrize(
+    ("known", "changed"), [(range(20, 40), "kernel"), (range(20), "kernel"), (range(15, 25), "rmw")]
+)
+def test_what_some_cells_do_not_tell_changed_only_between_those_that_do(
+    known: range, changed: str, tmp_path: Path
+) -> None:
+    """The others were added before the archive had a column for it."""
+
+    def facts(day: int) -> dict[str, Any]:
+        rmw = NEW if day >= 20 and changed == "rmw" else OLD
+        return {"kernel": NEW if day >= 21 else OLD, "rmw": rmw if day in known else None}
+
+    with answering(of_one_rig(tmp_path, [100_000] * 20 + [200_000] * 20, facts)) as backend:
+        (change,) = trend(backend, GroupsAsked()).changes
+    assert change.facts == ((changed, OLD, NEW),)
+
+
 def test_cells_of_a_clock_that_is_not_believed_keep_their_order_and_their_conditions(tmp_path: Path) -> None:
     """They stand at one time, that at which they were added; their identities are in no order."""
 

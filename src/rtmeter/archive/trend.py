@@ -223,11 +223,15 @@ def _facts(backend: BaseBackend, asked: GroupsAsked, keys: set[SeriesKey]) -> di
 
 def beside_it(facts: Sequence[Mapping[str, str]], at: int) -> tuple[Fact, ...]:
     """Which conditions changed nearest to a place, no further than NEAR, and for good: no value from before
-    comes again after it."""
+    comes again after it. A label or setting that is absent is not given; a column that is null is not known,
+    and from or to what is not known nothing changed."""
     near: dict[int, list[Fact]] = {}
     for name in sorted({name for one in facts for name in one}):
-        values = [one.get(name, "-") for one in facts]
+        values = [one.get(name, None if name in _FACTS else "-") for one in facts]
         for place in range(max(1, at - NEAR), min(len(values), at + NEAR + 1)):
-            if values[place] != values[place - 1] and not set(values[:place]) & set(values[place:]):
-                near.setdefault(abs(place - at), []).append((name, values[place - 1], values[place]))
+            before, after = values[place - 1 : place + 1]
+            if before is None or after is None or before == after:
+                continue
+            if not set(values[:place]) & set(values[place:]) - {None}:
+                near.setdefault(abs(place - at), []).append((name, before, after))
     return tuple(near[min(near)]) if near else ()
