@@ -77,6 +77,14 @@ def test_an_interrupted_cell_is_marked(folder):
             {"warnings": [{"type": "samples_do_not_add_up", "message": "row k = 7 is missing"}]},
             "The data are invalid: row k = 7 is missing.",
         ),
+        (
+            {"warnings": [{"type": "re_stamped", "message": "stage b re-stamps what it passes on"}]},
+            "The data are invalid: stage b re-stamps what it passes on.",
+        ),
+        (
+            {"warnings": [{"type": "too_early", "message": "2 releases were over too early"}]},
+            "The data are invalid: 2 releases were over too early.",
+        ),
         ({"missing": [[500, 899]]}, "k = 500 to 899"),
         ({"missing": [[500, None]]}, "k = 500 to the end"),
     ],

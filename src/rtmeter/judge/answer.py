@@ -35,7 +35,7 @@ _OF_MANY: dict[CellOutcome, str] = {
     "pass": "passed",
 }
 
-_INVALIDATING = {"ring_overflow", "damaged_log", "samples_do_not_add_up"}
+_INVALIDATING = {"ring_overflow", "damaged_log", "samples_do_not_add_up", "re_stamped", "too_early"}
 """Warnings that make a cell's data invalid."""
 
 _MOST_SENTENCES = 3
