@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from archives import cells_in, write_cells
 
@@ -15,8 +18,11 @@ from rtmeter.archive.cells import rows_of
 from rtmeter.archive.check import check
 from rtmeter.archive.tables import archive_at
 from rtmeter.cli import reading_progress
+from rtmeter.host import checked
 from rtmeter.results import store
 from rtmeter.results.cells import find_cells, stored
+from rtmeter.trace.table import FILE
+from traced_cells import TRACED, write_traced
 
 Captured = pytest.CaptureFixture[str]
 
@@ -142,3 +148,20 @@ def test_progress_says_how_many_cells_are_read(
     monkeypatch.setattr(reading_progress, "_SILENT_S", -1.0)
     cli.invoke(command)
     assert "1 of 6 cells read\n" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("column", ["event", "state", "name"])
+def test_a_trace_with_words_of_another_kind_holds_up_no_other_cell(
+    column: str, tmp_path: Path, capsys: Captured
+) -> None:
+    """The file is whole, its schema is not rtmeter's."""
+    results, to = tmp_path / "results", tmp_path / "archive"
+    other, _ = (write_traced(results / name, "thief", replace(TRACED, id=name)) for name in "ab")
+    table = pq.read_table(other / FILE)
+    at = table.column_names.index(column)
+    checked.write(table.set_column(at, column, table[column].cast(pa.string())), other / FILE)
+    said = added(0, capsys, results, "--to", to)
+    assert said["new"] == 2 and [one["where"] for one in said["unexplained"]] == [str(other / FILE)]
+    assert "the trace cannot be read" in said["unexplained"][0]["message"]
+    causes = archive_at(to).table("cells").to_pyarrow_table().column("causes").to_pylist()
+    assert sorted(cause is None for cause in causes) == [False, True]

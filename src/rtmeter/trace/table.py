@@ -100,7 +100,7 @@ def open_trace(path: Path) -> StoredTrace:
 def _reading(path: Path) -> Iterator[None]:
     try:
         yield
-    except (*checked.DAMAGED, KeyError, TypeError) as error:
+    except (*checked.DAMAGED, KeyError, TypeError, AttributeError) as error:
         message = f"the trace cannot be read: {str(error).splitlines()[0]}"
         raise RtmeterError(message, where=str(path), remedy="measure the cell again with --explain") from None
 
