@@ -92,3 +92,18 @@ def test_a_process_may_be_called_as_a_file_is(tmp_path: Path) -> None:
     path = tmp_path / "c.yaml"
     path.write_text(CHAIN + "  graph: g.yaml")
     assert read_campaign(path).cells[0].config["graph"]["stages"][1]["process"] == f"a-1.{'x' * 196}"
+
+
+def test_graphs_of_a_list_are_those_beside_the_campaign(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Which files of their names lie where rtmeter is started is all the same."""
+    (tmp_path / "started").mkdir()
+    monkeypatch.chdir(tmp_path / "started")
+    for name in ("g", "h"):
+        (tmp_path / f"{name}.yaml").write_text(SOURCE + f"  {name}: {{inputs: [a]}}\n")
+        Path(f"{name}.yaml").write_text(SOURCE + "  b: {inputs: [a]}\n")
+    path = tmp_path / "c.yaml"
+    path.write_text(CHAIN + "  graph: [g.yaml, h.yaml]")
+    graphs = [cell.config["graph"] for cell in read_campaign(path).cells]
+    assert [graph["stages"][1]["name"] for graph in graphs] == ["g", "h"]

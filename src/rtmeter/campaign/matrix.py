@@ -144,9 +144,9 @@ def parse_fact(name: str, text: str) -> Any:
 
 def alike(name: str, values: Iterable[Any]) -> tuple[Any, Any] | None:
     """Two of an option's values that are one, ``1ms`` and ``1000us``, as they are written; what is no value
-    is like no other."""
+    is like no other, and no more is a file, which lies in the campaign's folder."""
     written: dict[str, Any] = {}
-    for value in values if name in KNOWN else ():
+    for value in values if name in KNOWN and name not in ("script", "graph") else ():
         with suppress(ValidationError, RtmeterError):
             parsed = repr(_value_parser(name).validate_python(value))
             if parsed in written:
