@@ -204,6 +204,7 @@ def test_a_script_is_looked_for_beside_the_campaign(tmp_path: Path) -> None:
         ("a:\n  - b\n c: 1", 3, None, "is not YAML"),
         ("name: x\ndescription: 2026-13-45", 2, "description", "is neither a date nor a number"),
         (f"cells:\n- samples: {'9' * 6000}", 2, "cells.0.samples", "is neither a date nor a number"),
+        (f"cells:\n- samples: 0x{'9' * 6000}", 2, "cells.0.samples", "is neither a date nor a number"),
         ("- 1", 1, "campaign", "is no mapping"),
         ("", 1, "campaign", "is no mapping"),
         ("name: x", 1, "cells", "is no list of blocks"),

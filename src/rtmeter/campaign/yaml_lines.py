@@ -85,7 +85,9 @@ class _Builder(yaml.constructor.SafeConstructor):
             return self._mapping(node, at)
         self._check_text(node, at)
         try:
-            return self.construct_object(node)
+            value = self.construct_object(node)
+            str(value)  # a hexadecimal number of thousands of digits is read, and cannot be said
+            return value
         except ValueError:  # it looks like a date, but is none, or has thousands of digits
             raise RtmeterError(
                 "is neither a date nor a number",
