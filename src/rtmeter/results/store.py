@@ -147,7 +147,7 @@ def check_free(path: Path, field: str) -> None:
 
     A cell that failed before it measured anything is nothing.
     """
-    if not path.name:  # of "." and "/", whose names are not the cell's to take
+    if path.name in ("", ".."):  # of ".", ".." and "/", whose names are not the cell's to take
         remedy = "name a folder that is to be made, e.g. results/first"
         raise RtmeterError("is no name of a folder", field=field, value=str(path), remedy=remedy)
     partial = path.with_name(path.name + PARTIAL)
