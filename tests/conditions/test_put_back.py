@@ -10,6 +10,7 @@ import pytest
 from planted_kernel import CPU, V2, PlantedKernel, planted
 
 from rtmeter.campaign.condition_options import SystemSettings
+from rtmeter.conditions.resources import Controller
 from rtmeter.conditions.restore import restore
 from rtmeter.conditions.settings import Settings
 from rtmeter.errors import RtmeterError
@@ -137,6 +138,14 @@ def test_two_devices_that_share_an_interrupt_cannot_have_it_each_its_own_way(
     (message,) = said
     assert f"makes {AFFINITY} 0, which conditions.irq_cpus.can0 makes 1" in message
     assert kernel.snapshot() == before
+
+
+def test_groups_that_were_given_cpus_use_the_cpuset_controller_alone(tmp_path: Path) -> None:
+    kernel = planted(tmp_path / "root", version=2)
+    kernel.plant(f"{V2}/cgroup.subtree_control", "cpu cpuset")
+    kernel.plant(f"{V2}/docker/cpuset.cpus", "2")
+    seen = [Controller(f"{V2}/cgroup.subtree_control", name).read(kernel) for name in ("cpu", "cpuset")]
+    assert seen == ["+", "+, used by docker"]
 
 
 @pytest.mark.parametrize(

@@ -169,7 +169,7 @@ class Controller(Plain):
     def _users(self, root: Root) -> list[str]:
         """Groups below, but for rtmeter's own, that hand it on, or were given CPUs by it."""
         found = set()
-        for file in ("cgroup.subtree_control", "cpuset.cpus"):
+        for file in ["cgroup.subtree_control", *(["cpuset.cpus"] if self.controller == "cpuset" else [])]:
             for one in root.glob(f"{self.file.rpartition('/')[0]}/*/{file}"):
                 said, group = (root.read(one) or "").split(), one.split("/")[-2]
                 used = self.controller in said if file.startswith("cgroup") else said
