@@ -16,7 +16,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -74,8 +74,10 @@ def sources() -> str:
         subprocess.run(["git", *words], cwd=ROOT, stdout=subprocess.PIPE, check=False).stdout
         for words in (["rev-parse", "HEAD"], ["diff", "HEAD"], others)
     ]
-    files = [ROOT / os.fsdecode(name) for name in new.split(b"\0") if name]
-    said += [new, *(file.read_bytes() for file in files if file.is_file())]
+    said.append(new)
+    for file in [ROOT / os.fsdecode(name) for name in new.split(b"\0") if name]:
+        with suppress(OSError):  # one that may not be read, or has gone meanwhile
+            said += [file.read_bytes()] if file.is_file() else []
     return hashlib.sha256(b"".join(said)).hexdigest()[:16]
 
 

@@ -77,5 +77,7 @@ def test_files_that_git_does_not_know_yet_are_sources_too(tmp_path: Path) -> Non
     for text in ("1", "2"):
         (tmp_path / "new.py").write_text(text)
         seen.append(sources())
+    (tmp_path / "unreadable").symlink_to("/proc/self/mem")  # which is a file, also for root
+    seen.append(sources())
     (tmp_path / "ignored").touch()
-    assert len(set(seen)) == 3 and sources() == seen[-1]
+    assert len(set(seen)) == 4 and sources() == seen[-1]
