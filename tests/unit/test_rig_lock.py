@@ -1,4 +1,5 @@
-"""A rig whose lock is still held after a cell that failed, as by a link cut silently, is asked again."""
+"""A rig whose lock is still held after a cell that failed, as by a link cut silently, is asked again; one
+that has none to be held is not."""
 
 from __future__ import annotations
 
@@ -12,6 +13,7 @@ import pytest
 
 from rigs_here import URL, board_at
 from rtmeter.conditions.target import FIELD
+from rtmeter.host import lock as machine_lock
 from rtmeter.host import remote_lock
 from rtmeter.host.remote_shell import Shell
 from rtmeter.host.ssh import Ssh
@@ -46,3 +48,20 @@ def test_it_is_asked_again_within_its_patience(tmp_path: Path, monkeypatch: pyte
             assert said == ["is not free"]
         finally:
             other.close()
+
+
+def test_one_that_can_never_be_locked_is_given_up_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed: Any = SimpleNamespace(status="failed")
+    cell: Any = None
+    with board_at(tmp_path, monkeypatch) as board:
+        (lock := board / "state").mkdir()
+        (lock / machine_lock.FILE).symlink_to("elsewhere")
+        error = part(600 * 10**9, pytest.fail)._refused(cell, failed)
+        assert error is not None and "board cannot be locked: has no file of its own at" in error.message
+        (lock / machine_lock.FILE).unlink()
+        monkeypatch.setattr(remote_lock, "_TAKE", remote_lock._TAKE.replace("flock", "flock-of-no-release"))
+        error = part(600 * 10**9, pytest.fail)._refused(cell, failed)
+        assert error is not None and error.message == "board cannot be locked: lacks the program flock"
+        assert (error.field, error.value) == (FIELD, URL)

@@ -6,7 +6,9 @@ import socket
 import time
 from collections.abc import Callable
 from shlex import quote
+from typing import Any
 
+from rtmeter.errors import RtmeterError
 from rtmeter.host import lock as machine_lock
 from rtmeter.host import state
 from rtmeter.host.remote_shell import Shell
@@ -34,9 +36,13 @@ fi
 nothing is written but to a file of one's own, which nobody else can replace in a sticky folder."""
 
 
+class NoLockError(RtmeterError):
+    """The machine cannot be locked until somebody has seen to it: to wait is in vain."""
+
+
 def take(shell: Shell, say: Callable[[str], None] | None = None) -> None:
     """Holds the lock until the shell ends. Raises RtmeterError, also if somebody else holds it; with ``say``
-    that one is waited for, and said."""
+    that one is waited for, and said. NoLockError if nobody can hold it there."""
     about = quote(machine_lock.about(f"rtmeter on {socket.gethostname()}"))
     names = {"file": machine_lock.FILE, "given": state.VARIABLE}
     script = _TAKE.format(**names, about=about, held=_HELD, planted=_PLANTED)
@@ -50,8 +56,9 @@ def take(shell: Shell, say: Callable[[str], None] | None = None) -> None:
         message = f"is measured already, by {machine_lock.holder(said)}"
         cut = "where its link was cut, the sshd there ends it once it notices (ClientAliveInterval 5)"
         raise shell.ssh.error(message, f"wait until that has ended, or end it; {cut}")
+    at: dict[str, Any] = {"field": shell.ssh.field, "value": shell.ssh.target}
     if code == _PLANTED:
         message = f"has no file of its own at {said.decode(errors='replace').strip()} to be locked"
-        raise shell.ssh.error(message, "see who put there what is there, and remove it")
+        raise NoLockError(message, **at, remedy="see who put there what is there, and remove it")
     if code != 0:
-        raise shell.ssh.error("lacks the program flock", "install util-linux there")
+        raise NoLockError("lacks the program flock", **at, remedy="install util-linux there")

@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from rtmeter.conditions.target import FIELD, held
 from rtmeter.errors import RtmeterError
 from rtmeter.host.labgrid import acquired
+from rtmeter.host.remote_lock import NoLockError
 from rtmeter.host.ssh import Ssh
 from rtmeter.measure.probe.supervise import Stop
 from rtmeter.measure.run import Run, Watcher
@@ -133,7 +134,8 @@ class _Part:
 
     def _silent(self, failed: bool) -> RtmeterError | None:
         """Why the rig does not answer, once it has not for as long as it may, or nobody waits any more; after
-        a cell that failed also why it is not free: a link that was cut may hold its lock for a while."""
+        a cell that failed also why it is not free: a link that was cut may hold its lock for a while. What
+        keeps it from ever being locked is told at once."""
         limit = time.monotonic() + self._rig.patience_ns / 1e9
         with self._stop.being_heeded():
             while True:
@@ -145,18 +147,20 @@ class _Part:
                         with held(self._rig.address):
                             pass
                     return None
+                except NoLockError as error:
+                    return _named(error, self._rig, "cannot be locked")
                 except RtmeterError as error:
                     if time.monotonic() >= limit or self._stop.asked:
-                        return _named(error, self._rig)
+                        waited = f" for {format_duration(ns)}" if (ns := self._rig.patience_ns) else ""
+                        return _named(error, self._rig, f"has not answered{waited}")
                 self._watcher.says(words)
                 again = time.monotonic() + _ASK_EVERY_S
                 while time.monotonic() < min(again, limit) and not self._stop.asked:
                     time.sleep(_LOOK_EVERY_S)
 
 
-def _named(error: RtmeterError, rig: Rig) -> RtmeterError:
-    waited = f" for {format_duration(rig.patience_ns)}" if rig.patience_ns else ""
-    message = f"{rig.name} has not answered{waited}: {error.message}"
+def _named(error: RtmeterError, rig: Rig, what: str) -> RtmeterError:
+    message = f"{rig.name} {what}: {error.message}"
     return RtmeterError(message, field=error.field, value=error.value, remedy=error.remedy)
 
 
