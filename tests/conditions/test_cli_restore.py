@@ -13,7 +13,7 @@ import pytest
 
 from rtmeter import cli
 from rtmeter.cli.alone import alone
-from rtmeter.conditions.journal import FILE, Journal
+from rtmeter.conditions.journal import FILE, Journal, path_of
 from rtmeter.conditions.resources import File
 from rtmeter.conditions.restore import Restored, restore, restore_before_a_run
 from rtmeter.conditions.target import machine_of
@@ -106,6 +106,28 @@ def test_what_root_left_is_told_to_who_restores_too(
     assert cli.invoke(["restore"]) == 0
 
 
+def test_what_root_left_of_another_machine_is_told_to_who_restores_and_stops_no_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(state.VARIABLE)
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(state, "SYSTEM", tmp_path)
+    (tmp_path / "journal-on-root@given-up.aside-1").touch()
+    assert restore(Root()).whole
+    (tmp_path / "journal-on-root@board").touch()
+    restored = restore(Root())
+    (said,) = restored.unknown
+    assert not restored.whole
+    assert f"{tmp_path}/journal-on-root@board': says that ssh://root@board may not be as it was" in said
+    assert said.endswith("a run of root was killed; run `sudo rtmeter restore`")
+    assert restore_before_a_run(Root()) == ()
+    own = path_of("ssh://root@board")  # by which that machine is asked, and so is the other journal of it
+    own.parent.mkdir(parents=True)
+    own.touch()
+    assert restore(Root()).whole
+
+
 @pytest.mark.parametrize(("more", "waits"), [([], False), (["--wait"], True)])
 def test_a_target_that_is_measured_is_waited_for_where_that_is_asked(
     monkeypatch: pytest.MonkeyPatch, more: list[str], waits: bool
@@ -144,6 +166,7 @@ def test_a_folder_that_root_made_for_itself_is_one_that_all_may_look_into(
         os.umask(before)
     as_nobody(lambda: restore_before_a_run(Root()))
     state.SYSTEM.chmod(0o700)  # as it was made once
+    monkeypatch.setattr(Path, "exists", lambda _: False)  # as from Python 3.14 on, where it may not look
     with pytest.raises(RtmeterError, match=r"it may not be looked at.*; run `sudo rtmeter restore`"):
         as_nobody(lambda: restore_before_a_run(Root()))
     restore(Root())

@@ -63,9 +63,9 @@ def path_of(host: str) -> Path:
     return state.state_folder() / (FILE if host == LOCAL else elsewhere)
 
 
-def hosts() -> list[str]:
-    """The other machines that have a journal here: ssh://user@host."""
-    files = [path.name for path in state.state_folder().glob(f"{_ELSEWHERE}*")]
+def hosts(folder: Path | None = None) -> list[str]:
+    """The other machines that have a journal here, or in that folder: ssh://user@host."""
+    files = [path.name for path in (folder or state.state_folder()).glob(f"{_ELSEWHERE}*")]
     return sorted(f"ssh://{unquote(f.removeprefix(_ELSEWHERE))}" for f in files if ASIDE not in f)
 
 

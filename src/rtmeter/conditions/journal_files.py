@@ -140,6 +140,7 @@ class FileThere:
     def create(self) -> None:
         folder, path = quote(self._folder), quote(self._path)
         self._root.do(f"( umask 022; mkdir -p -- {folder} )")
+        self._show()
         self._require_own(self._folder)
         if self.exists():
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), self._path)
@@ -154,6 +155,7 @@ class FileThere:
         """Nothing is open."""
 
     def read(self) -> bytes:
+        self._show()
         if not self.exists():
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self._path)
         self._require_own(self._folder, self._path)
@@ -172,6 +174,12 @@ class FileThere:
         self._root.do(f"mv -- {quote(self._path)} {quote(free)}")
         self._root.do(_sync(quote(self._folder)))
         return Path(free)
+
+    def _show(self) -> None:
+        """As of FileHere."""
+        if self._folder == str(state.SYSTEM) and self._root.is_superuser():
+            with suppress(OSError):
+                self._root.do(f"chmod go+rx -- {quote(self._folder)}")
 
     def _require_own(self, *names: str) -> None:
         """That it is no other user who tells root there what to write. Raises RtmeterError."""

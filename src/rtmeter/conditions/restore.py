@@ -13,6 +13,7 @@ from rtmeter.errors import RtmeterError
 from rtmeter.host import state
 from rtmeter.host.remote_root import RemoteRoot
 from rtmeter.host.root import Root
+from rtmeter.model import LOCAL
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +64,8 @@ def restore(root: Root, *, set_aside: bool = False) -> Restored:
     journal may not be read, or not be taken away.
     """
     done = _restored(root, set_aside=set_aside)
-    roots = _left_by_root(root)
-    return done if roots is None else replace(done, unknown=(*done.unknown, str(roots)))
+    roots = [str(said) for said in [_left_by_root(root)] if said] + _of_others_left_by_root(root)
+    return replace(done, unknown=(*done.unknown, *roots))
 
 
 def _restored(root: Root, *, set_aside: bool) -> Restored:
@@ -108,18 +109,37 @@ def _left_by_root(root: Root) -> RtmeterError | None:
     there = isinstance(root, RemoteRoot) and root.keeps_journal
     if own == roots or (state.is_given() and not there):
         return None
+    left = closed = False
     why, remedy = "a run of root was killed", "run `sudo rtmeter restore`"
     if there:
-        left = not root.is_superuser() and root.exists(str(roots))
+        if root.is_superuser():
+            return None
         remedy = "run `rtmeter restore --on` as root there"
+        left = root.exists(str(roots))
+        closed = root.run(["sh", "-c", 'test -d "$1" && ! test -x "$1"', "sh", str(state.SYSTEM)])[0] == 0
     else:
         try:
-            left = roots.exists()
-        except PermissionError:
-            left, why = True, "it may not be looked at, and a run of root may have been killed"
-    return _not_restored(roots, why, remedy) if left else None
+            left = bool(roots.stat())
+        except OSError as error:
+            closed = isinstance(error, PermissionError)
+    if closed:
+        why = "it may not be looked at, and a run of root may have been killed"
+    return _not_restored(roots, why, remedy) if left or closed else None
 
 
-def _not_restored(path: Path, why: str, remedy: str) -> RtmeterError:
-    message = f"says that the machine may not be as it was found: {why}"
+def _of_others_left_by_root(root: Root) -> list[str]:
+    """That runs of root here were killed which had changed other machines, if this user has no journal of
+    these."""
+    if root.host != LOCAL or state.is_given() or state.state_folder() == state.SYSTEM:
+        return []
+    left = set(journal.hosts(state.SYSTEM)) - set(journal.hosts())
+    why, remedy = "a run of root was killed", "run `sudo rtmeter restore`"
+    return [
+        str(_not_restored(state.SYSTEM / journal.path_of(host).name, why, remedy, host))
+        for host in sorted(left)
+    ]
+
+
+def _not_restored(path: Path, why: str, remedy: str, machine: str = "the machine") -> RtmeterError:
+    message = f"says that {machine} may not be as it was found: {why}"
     return RtmeterError(message, field="journal", value=str(path), remedy=remedy)

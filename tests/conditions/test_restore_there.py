@@ -1,0 +1,71 @@
+"""Another machine's journal of root, as an ordinary user and as root find it there."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+
+from rtmeter.conditions.restore import Restored, restore
+from rtmeter.host import state
+from rtmeter.host.remote_root import RemoteRoot
+from rtmeter.host.remote_shell import Shell
+from rtmeter.host.ssh import PROGRAM, Ssh
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0, reason="needs root, who becomes another user")
+
+NOBODY = "setpriv --reuid=65534 --regid=65534 --clear-groups"
+
+
+@pytest.fixture
+def system(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Root's folder there, which is not made yet."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        monkeypatch.setattr(state, "SYSTEM", Path(folder) / "rtmeter")
+        yield state.SYSTEM
+
+
+@pytest.fixture
+def restored_by(system: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Path], Restored]:
+    """restore() by a user there, with a state folder."""
+
+    def ended(user: str, folder: Path) -> Restored:
+        program = system.parent / "ssh"
+        program.write_text(
+            f'#!/bin/sh\nfor last; do :; done\nexport {state.VARIABLE}={folder}\nexec {user} sh -c "$last"\n'
+        )
+        program.chmod(0o755)
+        monkeypatch.setenv(PROGRAM, str(program))
+        with closing(Shell(Ssh("ssh://there", "on"))) as shell:
+            return restore(RemoteRoot(shell=shell, keeps_journal=True))
+
+    return ended
+
+
+def test_a_folder_that_root_alone_may_look_into_is_told_until_root_has_shown_it(
+    system: Path, restored_by: Callable[[str, Path], Restored]
+) -> None:
+    own = system.parent / "own"
+    assert restored_by(NOBODY, own) == Restored((), (), None)
+    system.mkdir(mode=0o700)
+    (said,) = restored_by(NOBODY, own).unknown
+    assert "it may not be looked at, and a run of root may have been killed" in said
+    assert said.endswith("run `rtmeter restore --on` as root there")
+    assert restored_by("env", system) == Restored((), (), None)
+    assert restored_by(NOBODY, own) == Restored((), (), None)
+    (system / "journal").touch()
+    (said,) = restored_by(NOBODY, own).unknown
+    assert said.endswith("a run of root was killed; run `rtmeter restore --on` as root there")
+
+
+def test_a_folder_that_root_has_elsewhere_stays_as_it_is(
+    system: Path, restored_by: Callable[[str, Path], Restored]
+) -> None:
+    (own := system.parent / "own").mkdir(mode=0o700)
+    assert restored_by("env", own).whole
+    assert own.stat().st_mode & 0o777 == 0o700
