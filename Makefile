@@ -44,12 +44,15 @@ help: ## List the targets
 packages-%:
 	@tools/install-packages.sh $*
 
-# pip is the last that is made of an environment: one that was given up half-way is made anew.
-$(BIN)/pip: | packages-build
-	@[[ -n "$(PYTHON)" ]] || { echo "make: Python 3.11 or newer is needed; set PYTHON to one" >&2; exit 1; }
-	@$(PYTHON) -m venv --clear $(VENV)
+# pip is the last that is made of an environment: one that was given up half-way is made anew, and so is one
+# whose Python is gone; looked at before make takes a stamp in it, which goes too, for up to date.
+whole_venv := $(shell [[ -x $(BIN)/python && -e $(BIN)/pip ]] && echo yes)
+.PHONY: again
+again:
 
-$(VENV)/requirements.stamp: requirements.lock | $(BIN)/pip
+$(VENV)/requirements.stamp: requirements.lock $(if $(whole_venv),,again) | packages-build
+	@[[ -n "$(whole_venv)$(PYTHON)" ]] || { echo "make: Python 3.11 or newer is needed; set PYTHON to one" >&2; exit 1; }
+	@[[ -x $(BIN)/python && -e $(BIN)/pip ]] || $(PYTHON) -m venv --clear $(VENV)
 	@echo "installing Python packages into $(VENV)"
 	@mkdir -p build
 	@sed -n '/^uv==/,/[^\\]$$/p' requirements.lock >build/uv.txt

@@ -26,6 +26,8 @@ case "$told" in *-of-no-release*) ;; *) exit 0 ;; esac
 echo noise; echo "E: Unable to locate package ${told##* }"; exit 100""",
 }
 
+STAMP = ".venv/requirements.stamp"
+
 
 class Machine:
     """A Debian of stubs, whose releases lack each package named ``…-of-no-release``."""
@@ -94,19 +96,34 @@ def test_it_is_asked_for_again_without_privilege_where_there_is_an_index(
     assert machine.done == ([] if indexed else ["update"])
 
 
-def test_an_environment_that_was_given_up_half_way_is_made_anew(tmp_path: Path) -> None:
-    """As where Python's package venv was not there yet: Python is in it, and pip is not."""
+@pytest.mark.parametrize("broken", ["no pip", "no pip any more", "no Python any more"])
+def test_an_environment_that_is_not_whole_is_made_anew(tmp_path: Path, broken: str) -> None:
+    """As where it was given up half-way, since Python's package venv was not there yet: Python is in it, and
+    pip is not; or where the Python that it was made of is there no more."""
     shutil.copy(ROOT / "Makefile", tmp_path)
     for folder in ("tools", ".venv/bin"):
         (tmp_path / folder).mkdir(parents=True)
     (tmp_path / "tools/install-packages.sh").symlink_to("/bin/true")
-    (tmp_path / ".venv/bin/python").symlink_to(sys.executable)
-    python = tmp_path / "python"
-    python.write_text('#!/bin/sh\necho "$*" >>made\ntouch .venv/bin/pip\n')
-    python.chmod(0o755)
     (tmp_path / "requirements.lock").touch()
-    make = ["make", f"PYTHON={python}", "PIP=true", "install-locked=true", ".venv/requirements.stamp"]
+    inside = tmp_path / ".venv/bin/python"
+    inside.symlink_to("gone" if broken == "no Python any more" else sys.executable)
+    if broken == "no Python any more":
+        (tmp_path / ".venv/bin/pip").touch()
+    if broken != "no pip":
+        (tmp_path / STAMP).touch()
+    python = tmp_path / "python"
+    python.write_text(
+        f'#!/bin/sh\necho "$*" >>made\nrm -r .venv\nmkdir -p .venv/bin\n'
+        f"ln -s {sys.executable} .venv/bin/python\ntouch .venv/bin/pip\n"
+    )
+    python.chmod(0o755)
+    make = ["make", f"PYTHON={python}", "PIP=true", "install-locked=echo >>installed", STAMP]
     for _ in range(2):  # in the second it is whole
         subprocess.run(make, cwd=tmp_path, check=True, capture_output=True)
-        (tmp_path / ".venv/requirements.stamp").unlink()
+        assert (tmp_path / STAMP).exists()
     assert (tmp_path / "made").read_text() == "-m venv --clear .venv\n"
+    assert (tmp_path / "installed").read_text() == "\n"
+    (tmp_path / STAMP).unlink()
+    subprocess.run(make, cwd=tmp_path, check=True, capture_output=True)
+    assert (tmp_path / "made").read_text() == "-m venv --clear .venv\n"
+    assert (tmp_path / "installed").read_text() == "\n\n"
