@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -47,12 +48,16 @@ def there(
 
 
 def interrupted(there: RemoteRoot, folder: Path) -> None:
-    """A question that is killed once it is under way, and ends after that."""
-    asked, go_on = folder / "asked", folder / "go on"
-    asking = threading.Thread(target=lambda: (until(asked.exists), os.kill(os.getpid(), signal.SIGUSR1)))
+    """A question that is killed once its answer is waited for, and ends after that."""
+    asker, go_on = threading.get_ident(), folder / "go on"
+
+    def waits() -> bool:
+        return sys._current_frames()[asker].f_code is Shell._answer.__code__
+
+    asking = threading.Thread(target=lambda: (until(waits), os.kill(os.getpid(), signal.SIGUSR1)))
     asking.start()
     try:
-        there.shell.run(f": >'{asked}'; until test -e '{go_on}'; do sleep 0.02; done; echo 42")
+        there.shell.run(f"until test -e '{go_on}'; do sleep 0.02; done; echo 42")
     finally:
         asking.join()
         go_on.touch()
