@@ -50,4 +50,14 @@ inline std::string topic_name(const rtm_run& run, const std::string& topic) {
   return name + "/" + topic;
 }
 
+// That a name is too long: beside the session's there is room for `most` characters of the topic's. Of a
+// chain topics are stages, which the user names.
+inline rtmeter::SetupError too_long(rtm_measurement measurement, const std::string& session,
+                                    const std::string& topic, long most, const std::string& limit) {
+  if (measurement != RTM_CHAIN || most < 1)
+    return rtmeter::SetupError("session", session, limit, "choose a shorter session");
+  return rtmeter::SetupError("topic", topic, limit,
+                             "name the stage by at most " + std::to_string(most) + " characters");
+}
+
 }  // namespace rtmeter_common

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "../common/receive_buffer.hpp"
+#include "../common/session.hpp"
 #include "rtmeter/adapter.hpp"
 
 namespace {
@@ -127,10 +128,7 @@ class Lcm final : public rtmeter::Adapter {
     const std::string limit = "a channel of LCM's has a name of at most " +
                               std::to_string(LCM_MAX_CHANNEL_NAME_LENGTH) +
                               " characters, the session's among them";
-    if (run_.measurement != RTM_CHAIN || most < 1)  // no stage, or no room for any
-      throw SetupError("session", run_.session, limit, "choose a shorter session");
-    throw SetupError("topic", topic, limit,
-                     "name the stage by at most " + std::to_string(most) + " characters");
+    throw rtmeter_common::too_long(run_.measurement, run_.session, topic, most, limit);
   }
 
   // Waits for a message, interrupt() or the timeout, and handles up to so many that are queued then. True if

@@ -11,6 +11,7 @@
 #include <string>
 #include <vector>
 
+#include "../common/session.hpp"
 #include "address.hpp"
 #include "messaging.hpp"
 #include "options.hpp"
@@ -26,7 +27,7 @@ constexpr int kNothing = -2;                 // came
 class Topics final : public Messaging, private Loop {
  public:
   explicit Topics(const rtm_run& run)
-      : session_(run.session), is_chain_(run.measurement == RTM_CHAIN), socket_(make_socket(run)),
+      : session_(run.session), measurement_(run.measurement), socket_(make_socket(run)),
         buffer_(sizeof(WireHeader) + run.payload_bytes) {
     const int room = static_cast<int>(std::min<std::size_t>(64 * buffer_.size(), INT32_MAX));
     for (const int option : {SO_RCVBUF, SO_SNDBUF}) {
@@ -108,11 +109,8 @@ class Topics final : public Messaging, private Loop {
     const std::string before = "@rtmeter-" + session_ + "/";
     const auto most = static_cast<long>(sizeof(sockaddr_un::sun_path) - 1 - before.size());
     if (static_cast<long>(topic.size()) <= most) return unix_address(before + topic, "session");
-    const std::string limit = "its socket's name is longer than Linux's limit";
-    if (!is_chain_ || most < 1)  // no stage, or no room for any
-      throw rtmeter::SetupError("session", session_, limit, "choose a shorter session");
-    throw rtmeter::SetupError("topic", topic, limit,
-                              "name the stage by at most " + std::to_string(most) + " characters");
+    throw rtmeter_common::too_long(measurement_, session_, topic, most,
+                                   "its socket's name is longer than Linux's limit");
   }
   std::uint64_t tag(const std::string& topic) const { return tag_of(session_ + "/" + topic); }
 
@@ -185,7 +183,7 @@ class Topics final : public Messaging, private Loop {
   }
 
   const std::string session_;
-  const bool is_chain_;  // its topics are stages
+  const rtm_measurement measurement_;
   const Fd socket_;
   std::vector<std::uint8_t> buffer_;  // one datagram, the largest to come
   std::deque<Publisher> publishers_;

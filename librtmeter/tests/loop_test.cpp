@@ -210,6 +210,15 @@ void three_jobs(Loop& loop, bool library_sleeps = false) {
   }
 }
 
+// After three jobs: release 3, which was woken for, is lost, and those up to the last are skipped at the end.
+void expect_lost_and_skipped(const std::vector<Row>& rows, std::int64_t wake_ns, std::int64_t last,
+                             std::int64_t end_ns) {
+  ASSERT_EQ(rows.size(), static_cast<std::size_t>(last) + 1);
+  EXPECT_EQ(rows[3], (Row{3, at(3), wake_ns, kAbsent, kAbsent, kLost}));
+  for (std::int64_t k = 4; k <= last; ++k)
+    EXPECT_EQ(rows[static_cast<std::size_t>(k)], (Row{k, at(k), kAbsent, kAbsent, end_ns, kSkipped}));
+}
+
 // A program that hangs until it is ended: its last job is lost, and what passed meanwhile is skipped.
 TEST_F(LoopTest, AJobUnderWayAtTheEndThatIsLateIsLost) {
   const auto rows = record([this](Loop& loop) {
@@ -217,10 +226,7 @@ TEST_F(LoopTest, AJobUnderWayAtTheEndThatIsLateIsLost) {
     loop.wake(at(3, 10), at(3));
     end_ns_ = at(6);
   });
-  ASSERT_EQ(rows.size(), 7u);
-  EXPECT_EQ(rows[3], (Row{3, at(3), at(3, 10), kAbsent, kAbsent, kLost}));
-  for (std::int64_t k = 4; k <= 6; ++k)
-    EXPECT_EQ(rows[static_cast<std::size_t>(k)], (Row{k, at(k), kAbsent, kAbsent, end_ns_, kSkipped}));
+  expect_lost_and_skipped(rows, at(3, 10), 6, end_ns_);
   EXPECT_NE(file_content(files_of(path_, "whole-").front()).find(R"("unfinished":1)"), std::string::npos);
   EXPECT_EQ(bins_of(path_).find("missed")->as_int(), 4);
 }
@@ -232,10 +238,7 @@ TEST_F(LoopTest, WhatPassedBeforeALostJobWokeCountsUntilTheEndToo) {
     loop.wake(at(5, 10), at(3));
     end_ns_ = at(7);
   });
-  ASSERT_EQ(rows.size(), 8u);
-  EXPECT_EQ(rows[3], (Row{3, at(3), at(5, 10), kAbsent, kAbsent, kLost}));
-  for (std::int64_t k = 4; k <= 7; ++k)
-    EXPECT_EQ(rows[static_cast<std::size_t>(k)], (Row{k, at(k), kAbsent, kAbsent, end_ns_, kSkipped}));
+  expect_lost_and_skipped(rows, at(5, 10), 7, end_ns_);
 }
 
 TEST_F(LoopTest, AJobUnderWayAtTheEndOfTheWarmUpIsNotJudged) {

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from rtmeter.archive.cells import CellRows
+from rtmeter.archive.groups import ArchiveGroup
 from rtmeter.archive.numbers import PERCENTS
 from rtmeter.archive.tables import Archive
 from rtmeter.statistics.fixed_bins import binned
@@ -71,3 +72,12 @@ def cells_in(archive: Archive) -> list[str]:
 
 def files_of(archive: Archive, table: str) -> Iterator[Path]:
     yield from map(Path, archive.files(archive.table(table)))
+
+
+def plain(groups: list[ArchiveGroup]) -> list[tuple[object, ...]]:
+    """Everything of the groups as text: what two engines must have the same of."""
+    found: list[tuple[object, ...]] = []
+    for g in groups:
+        counts = g.distribution.bins.tolist(), g.distribution.counts.tolist(), g.distribution.lost
+        found.append((g.key, g.of, g.cells, g.rigs, g.invalid, g.without, counts, g.maximum, repr(g.verdict)))
+    return found

@@ -11,13 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from archives import made, rows
+from archives import made, plain, rows
 
 from rtmeter import cli
 from rtmeter.archive.add import add, add_rows
 from rtmeter.archive.cells import CellRows
 from rtmeter.archive.engine import answering
-from rtmeter.archive.groups import ArchiveGroup, GroupsAsked, merged
+from rtmeter.archive.groups import GroupsAsked, merged
 from rtmeter.archive.tables import Archive, archive_at
 from rtmeter.archive.trend import trend
 from rtmeter.results.cells import find_cells
@@ -197,15 +197,6 @@ def test_a_group_does_not_pass_by_those_cells_alone_that_have_a_requirement(
     assert (group["verdict"]["outcome"], group["verdict"]["reason"]) == ("inconclusive", said)
     (passing,) = merged_json(archive, capsys, 0, "--where", "miss_ratio=0.1")
     assert passing["verdict"]["outcome"] == "pass"
-
-
-def plain(groups: list[ArchiveGroup]) -> list[tuple[object, ...]]:
-    """Everything of the groups as text: what two engines must have the same of."""
-    found: list[tuple[object, ...]] = []
-    for g in groups:
-        counts = g.distribution.bins.tolist(), g.distribution.counts.tolist(), g.distribution.lost
-        found.append((g.key, g.of, g.cells, g.rigs, g.invalid, g.without, counts, g.maximum, repr(g.verdict)))
-    return found
 
 
 @pytest.mark.full_only("Spark, which takes half a minute to start")

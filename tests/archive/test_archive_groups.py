@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from archives import FIRST, rows
+from archives import FIRST, plain, rows
 
 from rtmeter import cli
 from rtmeter.archive.add import add_rows
 from rtmeter.archive.engine import answering
-from rtmeter.archive.groups import ArchiveGroup, GroupsAsked, merged
+from rtmeter.archive.groups import GroupsAsked, merged
 from rtmeter.archive.tables import Archive, archive_at
 from rtmeter.archive.trend import trend
 from rtmeter.statistics.fixed_bins import binned
@@ -55,15 +55,6 @@ def archive(tmp_path_factory: pytest.TempPathFactory) -> Archive:
             group[one.cell["cell"]] = one
         add_rows(made, group)
     return made
-
-
-def plain(groups: list[ArchiveGroup]) -> list[tuple[object, ...]]:
-    """Everything of the groups as text: what two engines must have the same of."""
-    found: list[tuple[object, ...]] = []
-    for g in groups:
-        counts = g.distribution.bins.tolist(), g.distribution.counts.tolist(), g.distribution.lost
-        found.append((g.key, g.of, g.cells, g.rigs, g.invalid, g.without, counts, g.maximum, repr(g.verdict)))
-    return found
 
 
 def test_a_group_is_all_its_samples_in_one_heap_bit_for_bit(archive: Archive) -> None:

@@ -186,13 +186,18 @@ def test_a_deadline_thread_that_yields_sleeps_until_its_own_budget() -> None:
     assert followed(program, 14 * MS + 300)[1] == [(10 * MS, SERVED, 10 * MS + 420)]
 
 
-def test_a_thread_that_was_woken_and_is_not_back_has_lost_that_release() -> None:
-    program, free = good(), 10 * MS + 420
-    program.enter(free - 20, "clock_nanosleep")
-    program.arm(free - 10, 11 * MS)
-    program.leave(free)
+def woken(program: Program) -> Program:
+    """From its next sleep, at 11 ms, and not back."""
+    program.enter(10 * MS + 400, "clock_nanosleep")
+    program.arm(10 * MS + 410, 11 * MS)
+    program.leave(10 * MS + 420)
     program.fire(11 * MS + 5, 11 * MS)
     program.wake(11 * MS + 10)
+    return program
+
+
+def test_a_thread_that_was_woken_and_is_not_back_has_lost_that_release() -> None:
+    program, free = woken(good()), 10 * MS + 420
     end = 13 * MS + 5
     assert followed(program, end)[1] == [
         (10 * MS, SERVED, free),
@@ -210,12 +215,7 @@ def test_where_wakings_are_judged_one_that_woke_is_not_lost_but_what_passed_mean
 
 
 def test_and_one_that_has_not_woken_is() -> None:
-    program, free = good(), 10 * MS + 420
-    program.enter(free - 20, "clock_nanosleep")
-    program.arm(free - 10, 11 * MS)
-    program.leave(free)
-    program.fire(11 * MS + 5, 11 * MS)
-    program.wake(11 * MS + 10)
+    program, free = woken(good()), 10 * MS + 420
     found, rows = followed(program, 12 * MS + 5, until_wake=True)
     assert rows == [(10 * MS, SERVED, free), (11 * MS, LOST, -1), (12 * MS, SKIPPED, 12 * MS + 5)]
     assert found.unended_lost
