@@ -14,7 +14,7 @@ from rtmeter.statistics.counted import estimates_counted, summarise_counted
 from rtmeter.statistics.counted_data import Histogram
 from rtmeter.statistics.order import describe
 from rtmeter.statistics.quantiles import interval_ends, quantiles
-from rtmeter.statistics.ranks import quantile_index, share_of
+from rtmeter.statistics.ranks import quantile_index, quantile_indices, share_of
 
 DAY = 86_400_000
 """Releases of a day at 1 kHz, whose p99.9 has the rank 86,313,600."""
@@ -39,6 +39,8 @@ def test_a_share_is_what_the_percentage_says() -> None:
 def test_the_rank_is_exact(percent: str, rank: int) -> None:
     assert quantile_index(DAY, share_of(percent)) == rank - 1
     assert quantile_index(DAY + 1, share_of(percent)) == rank
+    several = np.array([DAY, DAY + 1, 1, 0])
+    assert quantile_indices(several, share_of(percent)).tolist() == [rank - 1, rank, 0, 0]
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import numpy as np
 
 from rtmeter.archive.cells import NOT_TOLD
 from rtmeter.statistics.fixed_bins import bin_numbers
-from rtmeter.statistics.ranks import share_of
+from rtmeter.statistics.ranks import quantile_indices, share_of
 
 if TYPE_CHECKING:
     import duckdb
@@ -50,8 +50,7 @@ def _wrong(part: pa.RecordBatch) -> Iterator[tuple[str, Bools]]:
     reached = np.concatenate([[0], np.cumsum(times)])
     known = reached[ends] - reached[starts]
     for name, percent in PERCENTS.items():
-        share = share_of(percent)
-        index = np.maximum(-(-n * share.numerator // share.denominator) - 1, 0)
+        index = quantile_indices(n, share_of(percent))
         place = np.searchsorted(reached[1:], reached[starts] + index, side="right")
         there, told = (index < known) & (place < len(bins)), part.column(name).is_valid().to_numpy(False)
         of = bins[np.where(there, place, 0)] if len(bins) else index

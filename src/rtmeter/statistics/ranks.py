@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from fractions import Fraction
 from functools import cache
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
+
+Ints = npt.NDArray[np.int64]
+Numbers = TypeVar("Numbers", int, Ints)
 
 
 def share_of(percent: str) -> Fraction:
@@ -17,7 +21,16 @@ def share_of(percent: str) -> Fraction:
 def quantile_index(n: int, share: Fraction) -> int:
     """Index in ascending order of the smallest of n values whose cumulative share reaches ``share``
     (type 1 of Hyndman and Fan, 1996), in integers: its rank is ceil(n share), its index one less."""
-    return max(-(-n * share.numerator // share.denominator) - 1, 0)
+    return max(_rank(n, share) - 1, 0)
+
+
+def quantile_indices(n: Ints, share: Fraction) -> Ints:
+    """The same of many n, shape (numbers,), each below 2**63 / the share's numerator."""
+    return np.maximum(_rank(n, share) - 1, 0)
+
+
+def _rank(n: Numbers, share: Fraction) -> Numbers:
+    return -(-n * share.numerator // share.denominator)
 
 
 @cache
