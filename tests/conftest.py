@@ -52,6 +52,8 @@ reduced_key = pytest.StashKey[list[str]]()
 def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in a shell's background; processes inherit it
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # as under nohup
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
     config.stash[reduced_key] = []
     if leftovers.begin():
         config.pluginmanager.register(leftovers.Leftovers())

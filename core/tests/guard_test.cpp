@@ -47,5 +47,19 @@ TEST(Guard, LendsItsPriorityToWhoIsStarvedUntilItIsHeard) {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
+// nohup ignores it, and what it starts inherits that.
+TEST(Guard, AHangupThatIsIgnoredAsksForNothing) {
+  const auto asks = [](int number) {
+    const sigset_t asking = ending_signals();
+    return sigismember(&asking, number) == 1;
+  };
+  const auto before = std::signal(SIGHUP, SIG_IGN);
+  EXPECT_FALSE(asks(SIGHUP));
+  EXPECT_TRUE(asks(SIGINT) && asks(SIGTERM));
+  std::signal(SIGHUP, SIG_DFL);
+  EXPECT_TRUE(asks(SIGHUP));
+  std::signal(SIGHUP, before);
+}
+
 }  // namespace
 }  // namespace rtmeter

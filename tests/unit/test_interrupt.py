@@ -64,6 +64,17 @@ def test_it_ends_by_force_if_it_has_not_ended_in_time(number: signal.Signals) ->
     assert "ending" in err and "rtmeter: killed" in err
 
 
+def test_a_hangup_that_is_ignored_stays_so() -> None:
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # as nohup does
+    try:
+        with interrupt.stopping([]), interrupt.ending():
+            assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+            assert callable(signal.getsignal(signal.SIGTERM))
+        assert signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
 @pytest.mark.timeout(120)
 def test_the_second_signal_ends_any_wait_and_kills_what_was_started() -> None:
     with waiting(patience_s=600) as process:

@@ -47,7 +47,7 @@ void Oversight::look() {
   look_at_sockets();
   run_.look();
   note_silence();
-  run_.out.write(run_.progress.to_json());
+  run_.out.write_if_read(run_.progress.to_json());
 }
 
 // A server records only what it is asked, and scripted time does not pass. Who begins with others waits for
@@ -69,7 +69,8 @@ void Oversight::give_up() {
   const Phase phase = phase_.exchange(Phase::given_up);
   alarm(Supervisor::kPatienceNs / 1'000'000'000);
   if (phase != Phase::ending) _exit(run_.conclude(silent_.load() ? silence() : no_return(phase)));
-  std::cerr << "rtmeter: " << middleware_ << " does not end; the probe ends without it" << std::endl;
+  std::cerr << "rtmeter: " << middleware_
+            << " does not end; the probe ends without it (or nobody reads what it says)" << std::endl;
   _exit(exit_code_.load());
 }
 

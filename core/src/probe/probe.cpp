@@ -263,10 +263,12 @@ class Run {
       if (!error_) error_ = failure;
       end["outcome"] = "failed";
     }
+    // Before what follows, which waits for the reader: a probe that nobody reads is given up.
+    const int code = oversight_.leave_with(error_ ? kError : interrupted ? kInterrupted : kComplete);
     if (error_) out_.error(*error_);
     end["event"] = "end";
     out_.write(end);
-    return error_ ? kError : interrupted ? kInterrupted : kComplete;
+    return code;
   }
 
   Json end_frame(const char* outcome) const {

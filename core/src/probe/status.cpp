@@ -1,6 +1,8 @@
 #include "probe/status.hpp"
 
 #include <fcntl.h>
+#include <poll.h>
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -20,6 +22,24 @@ StatusOut::~StatusOut() {
 void StatusOut::write(const Json& object) {
   const std::string line = object.dump() + "\n";
   const std::lock_guard lock(mutex_);
+  write_line(line);
+}
+
+void StatusOut::write_if_read(const Json& object) {
+  const std::unique_lock lock(mutex_, std::try_to_lock);  // who holds it may be waiting for the reader
+  if (lock.owns_lock() && is_read()) write_line(object.dump() + "\n");
+}
+
+// Half of a pipe is left for the lines that are not repeated.
+bool StatusOut::is_read() const noexcept {
+  int unread = 0;
+  if (const int holds = fcntl(fd_, F_GETPIPE_SZ); holds > 0)
+    return ioctl(fd_, FIONREAD, &unread) == 0 && unread < holds / 2;
+  pollfd room{fd_, POLLOUT, 0};
+  return poll(&room, 1, 0) > 0;
+}
+
+void StatusOut::write_line(const std::string& line) const {
   for (std::size_t done = 0; done < line.size();) {
     const ssize_t n = ::write(fd_, line.data() + done, line.size() - done);
     if (n <= 0 && errno != EINTR) return;

@@ -17,11 +17,16 @@ class StatusOut {
   StatusOut(const StatusOut&) = delete;
   StatusOut& operator=(const StatusOut&) = delete;
 
-  // One line. Thread-safe; a reader that went away is not an error.
+  // One line. Thread-safe; a reader that went away is not an error, one that does not read is waited for.
   void write(const Json& object);
+  // The same of a line that a later one makes up for: left out where nobody reads, so that it never waits.
+  void write_if_read(const Json& object);
   void error(const Failure& failure);
 
  private:
+  bool is_read() const noexcept;
+  void write_line(const std::string& line) const;
+
   std::mutex mutex_;
   int fd_;
 };

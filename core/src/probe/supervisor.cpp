@@ -18,17 +18,13 @@ std::int64_t monotonic_ns() {
   return static_cast<std::int64_t>(t.tv_sec) * 1'000'000'000 + t.tv_nsec;
 }
 
-sigset_t set_of(std::initializer_list<int> signals) {
-  sigset_t set;
-  sigemptyset(&set);
-  for (const int s : signals) sigaddset(&set, s);
-  return set;
-}
-
 }  // namespace
 
 void Supervisor::block_signals() {
-  const sigset_t ending = set_of({SIGINT, SIGTERM, SIGHUP}), let_through = set_of({kWake, SIGALRM});
+  const sigset_t ending = ending_signals();
+  sigset_t let_through;
+  sigemptyset(&let_through);
+  for (const int s : {kWake, SIGALRM}) sigaddset(&let_through, s);
   pthread_sigmask(SIG_BLOCK, &ending, nullptr);
   pthread_sigmask(SIG_UNBLOCK, &let_through, nullptr);  // whoever started the probe may have blocked them
   struct sigaction wake{};
@@ -41,13 +37,20 @@ void Supervisor::block_signals() {
 Supervisor::Supervisor(Duties duties, const std::vector<int>& avoid_cpus)
     : duties_(std::move(duties)), measured_(pthread_self()) {
   thread_ = std::make_unique<ServiceThread>("rtm-supervisor", avoid_cpus, [this] { run(); });
-  guard_ = std::make_unique<Guard>(duties_.watch_stdin, avoid_cpus,
-                                   std::vector<int>{thread_->tid(), duties_.writer_tid},
-                                   [this] { duties_.stop.store(true); });
+  try {
+    guard_ = std::make_unique<Guard>(duties_.watch_stdin, avoid_cpus,
+                                     std::vector<int>{thread_->tid(), duties_.writer_tid},
+                                     [this] { duties_.stop.store(true); });
+  } catch (...) {
+    end();  // the thread that runs already is joined
+    throw;
+  }
   heard_by_.store(guard_.get());
 }
 
-Supervisor::~Supervisor() {
+Supervisor::~Supervisor() { end(); }
+
+void Supervisor::end() noexcept {
   {
     const std::lock_guard lock(mutex_);
     done_ = true;

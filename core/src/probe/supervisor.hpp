@@ -55,6 +55,7 @@ class Supervisor {
   std::vector<int> tids() const { return {thread_->tid(), guard_->tid()}; }
 
  private:
+  void end() noexcept;
   void run();
   void tick();
 

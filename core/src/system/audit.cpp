@@ -24,7 +24,10 @@ bool contains(const std::vector<int>& tids, int tid) {
 std::vector<int> thread_ids() {
   std::error_code error;
   const std::filesystem::directory_iterator entries("/proc/self/task", error);
-  if (error) throw Failure("threads", "/proc/self/task", error.message(), "mount /proc");
+  if (error)
+    throw Failure("threads", "/proc/self/task", error.message(),
+                  error == std::errc::too_many_files_open ? "raise the limit of open files (ulimit -n)"
+                                                          : "mount /proc");
   std::vector<int> tids;
   for (const auto& entry : entries) {
     tids.push_back(std::stoi(entry.path().filename().string()));

@@ -9,21 +9,17 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <string>
 
+#include "errors.hpp"
 #include "system/limits.hpp"
 
 namespace rtmeter {
 namespace {
-
-sigset_t ending_signals() {
-  sigset_t set;
-  sigemptyset(&set);
-  for (const int s : {SIGINT, SIGTERM, SIGHUP}) sigaddset(&set, s);
-  return set;
-}
 
 int signal_file() {
   const sigset_t set = ending_signals();
@@ -40,6 +36,15 @@ bool standard_input_closed() {
 }
 
 }  // namespace
+
+sigset_t ending_signals() noexcept {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int s : {SIGINT, SIGTERM}) sigaddset(&set, s);
+  struct sigaction hangup{};
+  if (sigaction(SIGHUP, nullptr, &hangup) == 0 && hangup.sa_handler != SIG_IGN) sigaddset(&set, SIGHUP);
+  return set;
+}
 
 std::atomic<std::int64_t>& first_release_told() noexcept {
   static std::atomic<std::int64_t> told{0};
@@ -62,6 +67,10 @@ Guard::Guard(bool watch_stdin, const std::vector<int>& avoid_cpus, std::vector<i
     : watch_stdin_(watch_stdin), helpers_(std::move(helpers)), on_request_(std::move(on_request)),
       signals_(signal_file()), starved_(timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK)),
       done_(eventfd(0, EFD_CLOEXEC)) {
+  if (signals_ < 0 || starved_ < 0 || done_ < 0)
+    throw Failure("files", "rtm-guard",
+                  std::string("cannot open what hears signals: ") + std::strerror(errno),
+                  "raise the limit of open files (ulimit -n)");
   alive();
   thread_ = std::make_unique<ServiceThread>("rtm-guard", avoid_cpus, [this] { run(); });
   put_first(thread_->tid());  // where no priority is permitted it is as urgent as anyone

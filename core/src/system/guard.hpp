@@ -2,6 +2,8 @@
 // priority that is permitted, and lends that priority to the threads that must end the run.
 #pragma once
 
+#include <signal.h>
+
 #include <atomic>
 #include <cstdint>
 #include <functional>
@@ -11,6 +13,9 @@
 #include "system/service_thread.hpp"
 
 namespace rtmeter {
+
+// What asks for the end: SIGINT, SIGTERM, and SIGHUP unless it is ignored, as nohup has it.
+sigset_t ending_signals() noexcept;
 
 // Gives a thread the highest real-time priority that is permitted; false if none is.
 bool put_first(int tid) noexcept;
@@ -24,7 +29,8 @@ class Guard {
   static constexpr std::int64_t kStarvedNs = 10'000'000'000;
 
   // on_request: a signal, or standard input closing (watch_stdin), asks for the end; called on the guard's
-  // thread, once `helpers` have been put first. Signals must be blocked in every thread.
+  // thread, once `helpers` have been put first. Signals must be blocked in every thread. Throws Failure
+  // where its files or its thread cannot be had.
   Guard(bool watch_stdin, const std::vector<int>& avoid_cpus, std::vector<int> helpers,
         std::function<void()> on_request);
   ~Guard();  // joins

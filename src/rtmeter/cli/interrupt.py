@@ -1,4 +1,7 @@
-"""Ctrl-C, SIGTERM and SIGHUP: once to end cleanly, twice to kill what measures."""
+"""Ctrl-C, SIGTERM and SIGHUP: once to end cleanly, twice to kill what measures.
+
+SIGHUP is not heard where it is ignored: under ``nohup`` a run survives its terminal.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +68,7 @@ def asking(stop: Stop | Stops, cells: Sequence[Cell]) -> Iterator[None]:
                 _end_by_force(stop)
             raise Killed
 
-    before = {number: signal.signal(number, ask) for number in _SIGNALS}
+    before = {number: signal.signal(number, ask) for number in _heard()}
     try:
         yield
     finally:
@@ -84,7 +87,7 @@ def ending() -> Iterator[None]:
             signal.signal(number, lambda *_: None)
         raise KeyboardInterrupt
 
-    before = {number: signal.signal(number, end) for number in _SIGNALS}
+    before = {number: signal.signal(number, end) for number in _heard()}
     try:
         yield
     except KeyboardInterrupt:
@@ -92,6 +95,10 @@ def ending() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+
+
+def _heard() -> list[signal.Signals]:
+    return [n for n in _SIGNALS if n != signal.SIGHUP or signal.getsignal(n) is not signal.SIG_IGN]
 
 
 def _end_by_force(stop: Stop | Stops) -> None:
