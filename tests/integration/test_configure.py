@@ -156,6 +156,29 @@ def test_no_package_of_another_ros_2_stands_in_for_one_that_is_sourced(
     assert configure(build, {}) == without
 
 
+@pytest.mark.timeout(1200)
+@pytest.mark.parametrize("told", [True, False], ids=["in CMAKE_PREFIX_PATH", "by AMENT_PREFIX_PATH alone"])
+def test_the_adapters_of_a_ros_2_that_is_sourced_are_built(
+    tmp_path: Path, found: tuple[Path, Rows], told: bool
+) -> None:
+    build, without = found
+    for name in ("rcl", "rmw", "rclcpp"):
+        target = f"{name}::{name}"
+        config = f"if(NOT TARGET {target})\n  add_library({target} INTERFACE IMPORTED)\nendif()\n"
+        plant_package(tmp_path, name, config)
+    plant_package(
+        tmp_path, "rosidl_default_generators", "function(rosidl_generate_interfaces)\nendfunction()\n"
+    )
+    sourced = {"AMENT_PREFIX_PATH": str(tmp_path), "ROS_DISTRO": "planted"}
+    rows = configure(build, sourced | ({"CMAKE_PREFIX_PATH": str(tmp_path)} if told else {}))
+    assert rows["rcl"] == rows["ros2"] == ("built", "")
+    assert rows["rclpy"] == (
+        "not built",
+        "a shell where no ROS 2 was sourced: it measures the packages of PyPI",
+    )
+    assert configure(build, {}) == without
+
+
 def test_what_was_asked_for_is_built_whatever_is_sourced_later(tmp_path: Path) -> None:
     """The adapter zenoh tells by what it needs whether it was: with sanitizers nothing is fetched for it. A
     probe that is built no more does not stay, to be measured with."""

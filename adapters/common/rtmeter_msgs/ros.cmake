@@ -5,8 +5,8 @@
 #   rtmeter_ros_probe(P)   lets probe P find its libraries when it runs
 # Before what PATH leads to, such as PyPI's packages in a virtual environment: not every setup file tells CMake.
 if(DEFINED ENV{AMENT_PREFIX_PATH})
-  string(REPLACE ":" ";" sourced "$ENV{AMENT_PREFIX_PATH}")
-  list(PREPEND CMAKE_PREFIX_PATH ${sourced})
+  string(REPLACE ":" ";" ament_prefixes "$ENV{AMENT_PREFIX_PATH}")
+  list(PREPEND CMAKE_PREFIX_PATH ${ament_prefixes})
 endif()
 get_property(looked GLOBAL PROPERTY RTMETER_ROS_NEEDS SET)
 if(NOT looked)
