@@ -166,7 +166,12 @@ def random_graph(draw: random.Random, most: int, period_ns: int) -> list[Spec]:
 
 
 def accounted(
-    specs: list[Spec], rows: dict[str, list[Row]], warm_up: int, loss_timeout_ns: int, ended_ns: int
+    specs: list[Spec],
+    rows: dict[str, list[Row]],
+    warm_up: int,
+    loss_timeout_ns: int,
+    ended_ns: int,
+    overdue_ns: int,
 ) -> dict[tuple[str, ...], dict[str, Any]]:
     """Each path to a stage that nobody hears: its counts, ages and reactions, sample by sample."""
     heard = {name for spec in specs for name in spec.inputs}
@@ -201,9 +206,15 @@ def accounted(
             if k >= warm_up:
                 counts["released"] += 1
                 counts[outcome] += 1
+        last_ns = ended_ns  # a fusion passes on nothing more once a source that it waits for has ended
+        for name in (name for name in path if by_name[name].kind == "fusion"):
+            for source, *_ in ways[name]:
+                every_ns = by_name[source].period_ns or 0
+                last_ns = min(last_ns, rows[source][-1][2] + every_ns if rows[source] else 0)
         for _, k, release, _, _, _ in of_path[0]:
             later = [row[4] for row in outputs if row[1] >= k and row[4] is not None]
             waits = any(outcome == "in_flight" for j, outcome in outcomes.items() if j >= k)
+            waits = waits and last_ns - (release - period_ns) <= overdue_ns
             if k >= warm_up and (later or not waits):
                 reactions[k] = min(later) - (release - period_ns) if later else None
         end = of_path[0][-1][2] + period_ns if of_path[0] else 0

@@ -31,7 +31,7 @@ from rtmeter.statistics.views import LATER
 from waiting import until
 
 T0 = 1 << 40
-SAMPLES, WARM_UP, LOSS_NS = 12, 2, 700
+SAMPLES, WARM_UP, LOSS_NS, OVERDUE_NS = 12, 2, 700, 3000
 
 
 def config_of(specs: list[Spec], drain_ns: int, folder: Path) -> dict[str, Any]:
@@ -107,9 +107,12 @@ def test_random_null_graphs_are_logged_and_told_as_plain_loops_have_it(sized: An
         assert {name: as_rows(columns) for name, columns in logs.items()} == wanted, number
         graph = Graph(tuple(Stage(s.name, s.kind, s.inputs, s.period_ns, s.offset_ns) for s in specs))  # type: ignore[arg-type]
         warm = {stage.name: WARM_UP for stage in graph.sources}
-        result = analyse(graph, logs, warm_up=warm, loss_timeout_ns=LOSS_NS, ended_ns=until_ns)
+        overdue = {tuple(stage.name for stage, _ in path): OVERDUE_NS for path in graph.paths()}
+        result = analyse(
+            graph, logs, warm_up=warm, loss_timeout_ns=LOSS_NS, ended_ns=until_ns, overdue_ns=overdue
+        )
         assert result.problems == ()
-        by_loops = accounted(specs, wanted, WARM_UP, LOSS_NS, until_ns)
+        by_loops = accounted(specs, wanted, WARM_UP, LOSS_NS, until_ns, OVERDUE_NS)
         for path in result.paths:
             loops = by_loops[path.stages]
             assert {k: v for k, v in path.counts.items() if k != "warm_up"} == loops["counts"]

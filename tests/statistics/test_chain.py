@@ -32,12 +32,18 @@ def columns(rows: list[Row]) -> dict[str, Any]:
 
 
 def analysed(
-    specs: list[Spec], rows: dict[str, list[Row]], warm_up: int = 0, loss: int = MS, ended: int = FOREVER
+    specs: list[Spec],
+    rows: dict[str, list[Row]],
+    warm_up: int = 0,
+    loss: int = MS,
+    ended: int = FOREVER,
+    overdue: int = FOREVER,
 ) -> ChainResult:
     graph = graph_of(specs)
+    late = {tuple(stage.name for stage, _ in path): overdue for path in graph.paths()}
     warm = {stage.name: warm_up for stage in graph.sources}
     logs = {name: columns(found) for name, found in rows.items()}
-    return analyse(graph, logs, warm_up=warm, loss_timeout_ns=loss, ended_ns=ended)
+    return analyse(graph, logs, warm_up=warm, loss_timeout_ns=loss, ended_ns=ended, overdue_ns=late)
 
 
 def line(count: int, kind: str = "event", period_ns: int = 10 * MS) -> list[Spec]:
@@ -127,6 +133,37 @@ def test_what_never_comes_is_lost_and_what_may_still_come_in_flight() -> None:
     assert path.counts["lost"] == 4 and path.reaction_ns[-1] == LATER
 
 
+@pytest.mark.parametrize(
+    ("ended_ms", "overdue_ms", "lost"), [(3990, 500, 150), (3990, 10, 199), (4500, 500, 200)]
+)
+def test_what_was_overdue_at_the_end_is_lost_though_a_later_sample_is_in_flight(
+    ended_ms: int, overdue_ms: int, lost: int
+) -> None:
+    """Of 400 samples, each 10 ms, the second stage hangs after 200. That of k was due from 10 (k - 1) on."""
+    rows = simulate(line(2), lambda *_: MS, T0, 400, FOREVER)
+    rows["s1"] = rows["s1"][:200]
+    ended = T0 + ended_ms * MS
+    (path,) = analysed(line(2), rows, loss=500 * MS, ended=ended, overdue=overdue_ms * MS).paths
+    assert int(np.count_nonzero(path.reaction_ns == LATER)) == lost
+    assert path.k.tolist() == list(range(200 + lost))
+    status = [STATUS_NAMES[code] for code in path.samples["status"]]
+    assert status == ["served"] * 200 + ["lost"] * lost + ["in_flight"] * (200 - lost)
+
+
+@pytest.mark.parametrize(("b_ms", "b_until", "known"), [(5, 99, 6), (10, 6, 9)])
+def test_what_waits_in_a_fusion_is_overdue_only_by_when_its_other_source_ended(
+    b_ms: int, b_until: int, known: int
+) -> None:
+    """a > f, a to 90 ms. Of b all arrive, and it ends at 50 ms; or of its ten the first six: those of a from
+    6 on get no output, which for all but the last is more than 20 ms overdue when b ends, at 100 ms."""
+    specs = [Spec("a", "sampled", (), 10 * MS), Spec("b", "sampled", (), b_ms * MS)]
+    specs += [Spec("f", "fusion", ("a", "b"))]
+    rows = simulate(specs, lambda a, _b, k: None if a == "b" and k >= b_until else MS, T0, 10, FOREVER)
+    path = next(p for p in analysed(specs, rows, overdue=20 * MS).paths if p.name == "a > f")
+    assert path.counts["in_flight"] == 1
+    assert path.k.tolist() == list(range(known))
+
+
 def test_warm_up_is_recorded_and_not_counted() -> None:
     specs = line(2)
     rows = simulate(specs, lambda *_: MS, T0, 10, FOREVER)
@@ -197,8 +234,8 @@ def test_random_graphs_are_told_as_plain_loops_tell_them(sized: Any) -> None:
         specs = random_graph(draw, 20, period_ns)
         until = T0 + period_ns * draw.randint(5, 14)
         rows = simulate(specs, random_delay(draw, period_ns), T0, 10, until)
-        result = analysed(specs, rows, 2, 700, until)
-        wanted = accounted(specs, rows, 2, 700, until)
+        result = analysed(specs, rows, 2, 700, until, 3000)
+        wanted = accounted(specs, rows, 2, 700, until, 3000)
         assert result.problems == ()
         assert {path.stages for path in result.paths} == set(wanted)
         for path in result.paths:

@@ -15,6 +15,7 @@ from rtmeter.measure.team import chain_record
 from rtmeter.measure.team.chain_processes import (
     DRAIN_MARGIN_NS,
     drain_ns,
+    overdue_ns,
     probe_config,
     processes_of,
     quiet_ns,
@@ -54,6 +55,20 @@ def test_each_source_releases_as_long_as_that_of_the_judged_path(config: dict[st
 
 def test_it_is_listened_as_long_as_a_sample_may_take_on_the_slowest_path(config: dict[str, Any]) -> None:
     assert drain_ns(config, graph_of(config)) == 100 * MS + (10 + 5) * MS + DRAIN_MARGIN_NS
+
+
+def test_overdue_is_past_the_deadline_on_the_judged_path_and_past_the_wait_on_others(
+    config: dict[str, Any],
+) -> None:
+    found, drain = overdue_ns(config, graph_of(config)), drain_ns(config, graph_of(config))
+    judged = ("fast", "filter", "control", "motor")
+    assert found == {
+        judged: 80 * MS,
+        ("gyro", "control", "motor"): drain + 3 * MS,
+        ("slow", "motor"): drain + 8 * MS,
+    }
+    config = settle(ASKED | {"loss_timeout": "100ms"}).probe_config()
+    assert overdue_ns(config, graph_of(config))[judged] == drain + 2 * MS
 
 
 def test_a_process_is_quiet_for_periods_of_its_slowest_source_and_while_the_rest_is_under_way(

@@ -20,7 +20,7 @@ from rtmeter.campaign.rules import settle
 from rtmeter.live.seen import RunningCell
 from rtmeter.live.team import team_of
 from rtmeter.measure.probe.together import TEAM
-from rtmeter.measure.team.chain_processes import processes_of, warm_ups
+from rtmeter.measure.team.chain_processes import overdue_ns, processes_of, warm_ups
 from rtmeter.measure.team.discovery_record import joined
 from rtmeter.model import ABSENT, IN_FLIGHT, LOST, SERVED, STATUS_NAMES
 from rtmeter.results.store import STAGES
@@ -115,8 +115,10 @@ def test_what_is_seen_of_a_chain_is_what_its_judged_path_comes_to(number: int, t
     }
     columns = {name: dict(zip(COLUMNS, t.reshape(-1, 6).T, strict=True)) for name, t in table.items()}
     loss_ns = config["loss_timeout_ns"]
-    warm_up = warm_ups(config, graph)
-    paths = analyse(graph, columns, warm_up=warm_up, loss_timeout_ns=loss_ns, ended_ns=until_ns).paths
+    warm_up, overdue = warm_ups(config, graph), overdue_ns(config, graph)
+    paths = analyse(
+        graph, columns, warm_up=warm_up, loss_timeout_ns=loss_ns, ended_ns=until_ns, overdue_ns=overdue
+    ).paths
     wanted = next(path for path in paths if list(path.stages) == judged).samples
     served = (wanted["status"] & OUTCOME_BITS) == SERVED
     logs = chain_logs(config, specs, rows, draw, together=number % 2 == 0)

@@ -8,7 +8,7 @@ What the stage before sent and the log does not have was lost between them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -37,9 +37,10 @@ class PathResult:
     log, the sample that it rests on and the output's stamp less that one's release; once its source has ended
     (a period after its last release) repeats are left out. ``k``, ``reaction_ns``: of each measured sample,
     the first output that rests on it or a later one, less the release of the sample before; LATER where there
-    is none, and left out where such a sample is in flight. ``samples``: a row for each sample, those of the
-    warm-up too: release_ns, before_ns (of the sample before), arrived_ns (the first output that rests on it),
-    output_ns (on it or a later one), ABSENT where there is none, and status (served: there is an output_ns).
+    is none, and left out where such a sample is in flight and not overdue. ``samples``: a row for each
+    sample, those of the warm-up too: release_ns, before_ns (of the sample before), arrived_ns (the first
+    output that rests on it), output_ns (on it or a later one), ABSENT where there is none, and status
+    (served: there is an output_ns).
     """
 
     stages: tuple[str, ...]
@@ -76,6 +77,11 @@ class _Source:
     warm: _Bools
     period_ns: int
 
+    @property
+    def end_ns(self) -> int:
+        """A period after its last release."""
+        return int(self.release_ns[-1]) + self.period_ns if len(self.release_ns) else 0
+
 
 @dataclass(slots=True)
 class _Way:
@@ -97,11 +103,14 @@ def analyse(
     warm_up: Mapping[str, int],
     loss_timeout_ns: int,
     ended_ns: int,
+    overdue_ns: Mapping[tuple[str, ...], int],
 ) -> ChainResult:
     """Every path of the graph from the logs of all its stages (COLUMNS).
 
     ``warm_up``: by source, how many of its first samples are not counted; ``ended_ns``: until when all stages
-    listened: what was sent less than the loss timeout before is in flight. All stamps are of one clock.
+    listened: what was sent less than the loss timeout before is in flight; ``overdue_ns``: by path, a
+    reaction that took longer and had not come at the end is lost, also where a sample is in flight. All
+    stamps are of one clock.
     """
     ways: dict[tuple[str, int], _Way] = {}
     problems: list[str] = []
@@ -123,8 +132,21 @@ def analyse(
         if stray:
             found.append(f"{stray} rows of stage {stage.name} came a way that it has not")
         problems += found
-    paths = tuple(_path(path, ways[path[-1][0].name, path[-1][1]]) for path in graph.paths())
-    return ChainResult(paths, tuple(problems))
+    paths = []
+    for path in graph.paths():
+        last_ns = min((ended_ns, *_ends_of_fused(graph, path, ways)))
+        named = tuple(stage.name for stage, _ in path)
+        paths.append(_path(path, ways[path[-1][0].name, path[-1][1]], last_ns, overdue_ns[named]))
+    return ChainResult(tuple(paths), tuple(problems))
+
+
+def _ends_of_fused(
+    graph: Graph, path: tuple[tuple[Stage, int], ...], ways: Mapping[tuple[str, int], _Way]
+) -> Iterator[int]:
+    """When each source ended that a fusion on the path waits for: it passes on nothing more then."""
+    for stage, _ in path:
+        if stage.kind == "fusion":
+            yield from (ways[stage.name, way].source.end_ns for way in range(graph.ways[stage.name]))
 
 
 def _released(stage: Stage, log: Columns, warm_up: int, problems: list[str]) -> _Way:
@@ -203,7 +225,7 @@ def _check_times(stage: Stage, before: str, came: _Way, times: Ints, problems: l
         )
 
 
-def _path(path: tuple[tuple[Stage, int], ...], last: _Way) -> PathResult:
+def _path(path: tuple[tuple[Stage, int], ...], last: _Way, ended_ns: int, overdue_ns: int) -> PathResult:
     source = last.source
     measured = ~source.warm
     counts = {"warm_up": int(np.count_nonzero(source.warm)), "released": int(np.count_nonzero(measured))}
@@ -211,17 +233,17 @@ def _path(path: tuple[tuple[Stage, int], ...], last: _Way) -> PathResult:
         counts[name] = int(np.count_nonzero(last.outcome[measured] == code))
     at, sent_ns = last.rows
     first = sent_ns == last.first_ns[at]
-    end_ns = source.release_ns[-1:] + source.period_ns  # then no newer sample can take a repeated one's place
-    counted = measured[at] & (first | (sent_ns < end_ns))
+    # Once its source has ended no newer sample can take a repeated one's place.
+    counted = measured[at] & (first | (sent_ns < source.end_ns))
     at, sent_ns = at[counted], sent_ns[counted]
     first_ns = np.where(last.outcome == _ARRIVED, last.first_ns, LATER)
-    from_here = np.minimum.accumulate(first_ns[::-1])[
-        ::-1
-    ]  # the first output with this sample or a later one
+    # The first output with this sample or a later one.
+    from_here = np.minimum.accumulate(first_ns[::-1])[::-1]
     never = from_here == LATER
     before_ns = source.release_ns - source.period_ns
     reaction = np.where(never, LATER, from_here - before_ns)
     waits = never & np.logical_or.accumulate((last.outcome == _IN_FLIGHT)[::-1])[::-1]
+    waits &= ended_ns - before_ns <= overdue_ns
     known = measured & ~waits
     status = np.where(waits, IN_FLIGHT, np.where(never, LOST, SERVED)) | source.warm * np.int64(WARM_UP_FLAG)
     samples = {

@@ -56,6 +56,18 @@ def drain_ns(config: Mapping[str, Any], graph: Graph) -> int:
     return int(config["loss_timeout_ns"]) + slowest + DRAIN_MARGIN_NS
 
 
+def overdue_ns(config: Mapping[str, Any], graph: Graph) -> dict[tuple[str, ...], int]:
+    """By path, how long a reaction that had not come at the end must have taken to be lost: longer than the
+    deadline, of the judged one if it has one, else than samples are waited for."""
+    found = {}
+    for path in graph.paths():
+        named = tuple(stage.name for stage, _ in path)
+        found[named] = drain_ns(config, graph) + (path[0][0].period_ns or 0)
+        if list(named) == config["graph"]["judged"] and config.get("deadline_ns") is not None:
+            found[named] = int(config["deadline_ns"])
+    return found
+
+
 def quiet_ns(config: Mapping[str, Any], graph: Graph) -> int:
     """How long a process with a source may settle no release once all have begun, as the probe counts it."""
     longest = max(source.offset_ns + 11 * (source.period_ns or 0) for source in graph.sources)

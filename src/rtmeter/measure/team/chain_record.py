@@ -15,7 +15,7 @@ from rtmeter.errors import RtmeterError
 from rtmeter.judge.cell import judged
 from rtmeter.measure.source import Ran
 from rtmeter.measure.source.record import Gathered, recorded
-from rtmeter.measure.team.chain_processes import ChainProcess, warm_ups
+from rtmeter.measure.team.chain_processes import ChainProcess, overdue_ns, warm_ups
 from rtmeter.model import Cell, Doubt, Outcome
 from rtmeter.results import store
 from rtmeter.results.record import CellRecord
@@ -87,6 +87,7 @@ def _result(config: Mapping[str, Any], outcome: Outcome, metas: Metas) -> ChainR
         warm_up=warm_ups(config, graph),
         loss_timeout_ns=int(config["loss_timeout_ns"]),
         ended_ns=ended_ns,
+        overdue_ns=overdue_ns(config, graph),
     )
 
 
