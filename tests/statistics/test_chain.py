@@ -38,12 +38,21 @@ def analysed(
     loss: int = MS,
     ended: int = FOREVER,
     overdue: int = FOREVER,
+    whole: dict[str, int] | None = None,
 ) -> ChainResult:
     graph = graph_of(specs)
     late = {tuple(stage.name for stage, _ in path): overdue for path in graph.paths()}
     warm = {stage.name: warm_up for stage in graph.sources}
     logs = {name: columns(found) for name, found in rows.items()}
-    return analyse(graph, logs, warm_up=warm, loss_timeout_ns=loss, ended_ns=ended, overdue_ns=late)
+    return analyse(
+        graph,
+        logs,
+        warm_up=warm,
+        loss_timeout_ns=loss,
+        ended_ns=ended,
+        overdue_ns=late,
+        whole_until_ns=whole or {},
+    )
 
 
 def line(count: int, kind: str = "event", period_ns: int = 10 * MS) -> list[Spec]:
@@ -176,6 +185,14 @@ def re_stamped(rows: dict[str, list[Row]], stage: str, change: Any) -> dict[str,
     return rows | {stage: [(row[0], *change(row[1], row[2], row[4]), *row[3:]) for row in rows[stage]]}
 
 
+def passed_on(rows: dict[str, list[Row]], at: int) -> dict[str, list[Row]]:
+    """The rows of a line whose stage ``at`` changed what it passed on, as those behind it have them."""
+    for before, name in ((f"s{n - 1}", f"s{n}") for n in range(at + 1, len(rows))):
+        sent = [row[1:3] for row in rows[before]]
+        rows[name] = [(row[0], *carried, *row[3:]) for row, carried in zip(rows[name], sent, strict=True)]
+    return rows
+
+
 @pytest.mark.parametrize(
     ("what", "change"),
     [
@@ -190,12 +207,39 @@ def re_stamped(rows: dict[str, list[Row]], stage: str, change: Any) -> dict[str,
 @pytest.mark.parametrize("stage", ["s1", "s2", "s3"])
 def test_a_stage_that_re_stamps_is_named(what: str, change: Any, stage: str) -> None:
     rows = re_stamped(simulate(line(4), lambda *_: MS, T0, 10, FOREVER), stage, change)
+    rows = passed_on(rows, int(stage[1]))
     result = analysed(line(4), rows)
-    assert result.problems and f"stage {stage} re-stamps" in result.problems[0], what
+    assert result.problems and all(f"stage {stage} re-stamps" in one for one in result.problems), what
     (path,) = result.paths
     assert path.counts["released"] == sum(
         path.counts[n] for n in ("arrived", "overtaken", "lost", "in_flight")
     )
+
+
+def test_who_passes_on_what_was_re_stamped_before_is_not_named() -> None:
+    rows = simulate(line(6), lambda *_: MS, T0, 10, FOREVER)
+    rows = passed_on(re_stamped(rows, "s2", lambda k, _r, now: (k, now)), 2)
+    (problem,) = analysed(line(6), rows).problems
+    assert "stage s2 re-stamps: 10 of 10 rows" in problem
+    rows = passed_on(re_stamped(rows, "s4", lambda k, _r, now: (k + 1, now)), 4)
+    assert [problem.split(":")[0] for problem in analysed(line(6), rows).problems] == [
+        "stage s2 re-stamps",
+        "stage s4 re-stamps",
+    ]
+
+
+@pytest.mark.parametrize(("cut", "until_ms"), [("s0", 50), ("s1", 51), ("s2", 52)])
+def test_what_came_of_a_stage_after_its_log_was_cut_is_not_called_re_stamped(cut: str, until_ms: int) -> None:
+    """s1 passes on each of ten samples twice, that of 50 ms before and after its cut."""
+    specs = line(4)
+    specs[1] = Spec("s1", "sampled", ("s0",), 5 * MS, 1 * MS)
+    rows = simulate(specs, lambda *_: MS, T0, 10, T0 + 101 * MS)
+    until, behind = T0 + until_ms * MS, f"s{int(cut[1]) + 1}"
+    rows[cut] = [row for row in rows[cut] if row[4] is not None and row[4] <= until]
+    assert {one.split(":")[0] for one in analysed(specs, rows).problems} == {f"stage {behind} re-stamps"}
+    assert analysed(specs, rows, whole={cut: until}).problems == ()
+    rows = re_stamped(rows, behind, lambda k, r, _now: (k, r + (k == 3)))
+    assert f"stage {behind} re-stamps: 2 of" in analysed(specs, rows, whole={cut: until}).problems[0]
 
 
 def test_a_source_that_leaves_its_grid_or_misses_rows_is_told() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from rtmeter.errors import RtmeterError
 from rtmeter.measure.team import chain_record
 from rtmeter.measure.team.chain_processes import (
     DRAIN_MARGIN_NS,
+    ChainProcess,
     drain_ns,
     overdue_ns,
     probe_config,
@@ -24,6 +26,7 @@ from rtmeter.measure.team.chain_processes import (
 )
 from rtmeter.model import Outcome
 from rtmeter.samples.meta import LogMeta
+from rtmeter.statistics.chain import COLUMNS
 
 MS = 1_000_000
 GRAPH = {
@@ -141,6 +144,27 @@ def test_a_run_that_broke_off_was_listened_to_until_its_last_stamp(
         for status in ("complete", "interrupted")
     }
     assert ended["interrupted"] == 12345 and ended["complete"] > 10**18
+
+
+@pytest.mark.parametrize(
+    ("missing", "overflow", "whole"), [([], 0, {}), ([[2, None]], 0, {"slow": 15}), ([], 3, {"slow": 0})]
+)
+def test_a_log_that_lacks_rows_is_whole_until_the_last_stamp_before_them(
+    config: dict[str, Any],
+    monkeypatch: pytest.MonkeyPatch,
+    missing: list[list[int | None]],
+    overflow: int,
+    whole: dict[str, int],
+) -> None:
+    def frame(first: int) -> tuple[int, dict[str, np.ndarray]]:
+        nothing = {name: [0, 0] for name in ("stage", *COLUMNS)}
+        return first, columns(**nothing | {"sent_ns": [10 + first, 15 + first]})
+
+    reader = SimpleNamespace(frames=lambda: iter([frame(0), frame(5)]), missing=missing)
+    process = ChainProcess("slow", ("slow",), True)
+    metas: Any = {process: (reader, LogMeta(counters={"overflow": overflow}))}
+    monkeypatch.setattr(chain_record, "analyse", lambda *_given, **about: about["whole_until_ns"])
+    assert chain_record._result(config, Outcome("complete", None, ()), metas) == whole
 
 
 def test_what_processes_count_is_summed_and_a_warning_of_several_is_one(tmp_path: Path) -> None:

@@ -117,7 +117,13 @@ def test_what_is_seen_of_a_chain_is_what_its_judged_path_comes_to(number: int, t
     loss_ns = config["loss_timeout_ns"]
     warm_up, overdue = warm_ups(config, graph), overdue_ns(config, graph)
     paths = analyse(
-        graph, columns, warm_up=warm_up, loss_timeout_ns=loss_ns, ended_ns=until_ns, overdue_ns=overdue
+        graph,
+        columns,
+        warm_up=warm_up,
+        loss_timeout_ns=loss_ns,
+        ended_ns=until_ns,
+        overdue_ns=overdue,
+        whole_until_ns={},
     ).paths
     wanted = next(path for path in paths if list(path.stages) == judged).samples
     served = (wanted["status"] & OUTCOME_BITS) == SERVED

@@ -73,12 +73,17 @@ def read_log(log: Path, columns: Iterable[str], of: str) -> tuple[LogReader, Log
 
 def _result(config: Mapping[str, Any], outcome: Outcome, metas: Metas) -> ChainResult:
     rows = {name: _NOTHING for stage in config["graph"]["stages"] for name in [stage["name"]]}
-    for process, (reader, _) in metas.items():
-        frames = [columns for _, columns in reader.frames()]
-        whole = {name: np.concatenate([_NOTHING["status"], *(f[name] for f in frames)]) for name in _NAMES}
+    whole_until_ns: dict[str, int] = {}
+    for process, (reader, meta) in metas.items():
+        frames = list(reader.frames())
+        whole = {name: np.concatenate([_NOTHING["status"], *(f[name] for _, f in frames)]) for name in _NAMES}
         for number, stage in enumerate(process.stages):
             mine = whole["stage"] == number
             rows[stage] = {name: whole[name][mine] for name in COLUMNS}
+        if reader.missing or meta.counters.get("overflow"):
+            first = 0 if meta.counters.get("overflow") else reader.missing[0][0]
+            before = [f for k, f in frames if first is None or k < first]
+            whole_until_ns |= dict.fromkeys(process.stages, _last_ns(dict(enumerate(before))))
     graph = graph_of(config)
     ended_ns = _UNTIL_THE_END if outcome.status == "complete" else _last_ns(rows)
     return analyse(
@@ -88,10 +93,11 @@ def _result(config: Mapping[str, Any], outcome: Outcome, metas: Metas) -> ChainR
         loss_timeout_ns=int(config["loss_timeout_ns"]),
         ended_ns=ended_ns,
         overdue_ns=overdue_ns(config, graph),
+        whole_until_ns=whole_until_ns,
     )
 
 
-def _last_ns(rows: Mapping[str, Columns]) -> int:
+def _last_ns(rows: Mapping[Any, Columns]) -> int:
     """The last stamp of all: until then, at least, all stages listened."""
     stamps = [
         column.max()
