@@ -138,13 +138,13 @@ std::vector<std::int64_t> published_after_a_stall(std::int64_t takes_ns) {
   std::vector<std::int64_t> at_ns;
   const auto look = [&] {
     if (hand.clock.at_ns >= 750) first_release_told() = -1;
-    hand.stop = hand.measurement->silent();
+    hand.stop = hand.measurement->silent_ns() != kAbsent;
   };
   first_release_told() = 1;
   hand.clock.late_ns[300] = 450;
   hand.middleware.publish = [&](const Sent& sent) {
     EXPECT_EQ(sent.sequence, publication::sequence(2, at_ns.size()));
-    EXPECT_FALSE(hand.measurement->silent());
+    EXPECT_EQ(hand.measurement->silent_ns(), kAbsent);
     at_ns.push_back(hand.clock.at_ns);
     hand.clock.at_ns += takes_ns;
     look();

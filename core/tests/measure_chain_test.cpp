@@ -57,6 +57,13 @@ TEST(Chains, WhatIsUnderWayIsWaitedForAsLongAsAsked) {
   EXPECT_EQ(chain.clock.at_ns, 270);
 }
 
+TEST(Chains, ItIsWaitedFromWhenTheLastWasSentHoweverLate) {
+  Chain chain(chain_of(2, 70));
+  chain.clock.late_ns = {{200, 150}};
+  chain.run();
+  EXPECT_EQ(chain.clock.at_ns, 350 + 70);
+}
+
 TEST(Chains, AnInterruptedOneHasWhatWasDueInFlight) {
   Chain chain(chain_of(9));
   chain.clock.late_ns = {{200, 150}};  // 200 and 300 were due by then
@@ -156,13 +163,51 @@ TEST(Chains, OnlyWhoHearsWaitsInTheMiddleware) {
     chain.measurement->set_up();
     chain.clock.at_ns = waits = 0;
     first_release_told() = 100;
+    const auto tell_end = [&] {
+      if (chain.measurement->silent_ns() == 200) first_release_told() = chain.clock.at_ns;
+    };
+    chain.clock.on_sleep = tell_end;
+    chain.middleware.wait = [&](std::int64_t timeout_ns) {
+      ++waits, chain.clock.at_ns += timeout_ns;
+      tell_end();
+    };
     chain.measurement->run();
     first_release_told() = 0;
-    EXPECT_EQ(waits, hears ? 2 : 0);
+    EXPECT_EQ(waits, hears ? 3 : 0);
     EXPECT_EQ(chain.clock.sleeps,
-              hears ? std::vector<std::int64_t>{} : (std::vector<std::int64_t>{100, 200}));
+              hears ? std::vector<std::int64_t>{} : (std::vector<std::int64_t>{100, 200, 20'000'200}));
     EXPECT_EQ(chain.rows().size(), hears ? 4u : 2u);
   }
+}
+
+// Source s has sent its last at 200; e hears x, of another process, until the end is told, and then to it.
+TEST(Chains, WhoHasSentItsLastHearsTheOthersUntilItIsToldTheEnd) {
+  constexpr std::int64_t kLater = 90'000'000;
+  Config config = chain_of(2);
+  config.chain->stages[1].inputs = {{"x", 1}};
+  ByHand chain(config);
+  std::vector<Sent> of_x;  // as s sends them
+  std::vector<std::int64_t> passed_on_at_ns;
+  chain.middleware.publish = [&](const Sent& sent) {
+    if (sent.sequence == RTM_SEQUENCE_HELLO) chain.middleware.deliver("x", sent);
+    if (sent.topic == "s" && sent.sequence != RTM_SEQUENCE_HELLO) of_x.push_back(sent);
+    if (sent.topic == "e" && sent.sequence != RTM_SEQUENCE_HELLO)
+      passed_on_at_ns.push_back(chain.clock.at_ns);
+  };
+  chain.middleware.wait = [&](std::int64_t timeout_ns) {
+    chain.clock.at_ns += std::min<std::int64_t>(timeout_ns, kLater);
+    if (chain.clock.at_ns < kLater) return;
+    if (passed_on_at_ns.empty()) first_release_told() = chain.clock.at_ns + kLater;
+    chain.middleware.deliver("x", of_x[passed_on_at_ns.size()]);
+  };
+  chain.measurement->set_up();
+  chain.clock.at_ns = 0;
+  first_release_told() = 100;
+  chain.measurement->run();
+  first_release_told() = 0;
+  EXPECT_EQ(chain.measurement->silent_ns(), 200);
+  EXPECT_EQ(passed_on_at_ns, (std::vector<std::int64_t>{100'000'200, 100'000'200 + kLater}));
+  EXPECT_EQ(chain.clock.at_ns, 100'000'200 + kLater);
 }
 
 }  // namespace

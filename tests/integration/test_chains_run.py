@@ -130,6 +130,14 @@ def test_random_null_graphs_are_logged_and_told_as_plain_loops_have_it(sized: An
     assert overtaken > 0
 
 
+def test_a_source_that_begins_after_another_has_ended_is_heard_by_that_ones_process(tmp_path: Path) -> None:
+    graph = "stages:\n  a: {period: 10ms, process: p}\n  y: {inputs: a}\n"
+    graph += "  b: {period: 10ms, offset: 400ms, process: q}\n  z: {inputs: b, process: p}\n"
+    cell = measured(tmp_path, graph, "--samples", 20, "--loss-timeout", "50ms")
+    assert [path["counts"]["lost"] for path in cell["chain"]["paths"]] == [0, 0]
+    assert cell["counters"]["refused_calls"] == 0
+
+
 def graph_file(folder: Path, text: str) -> Path:
     path = folder / "graph.yaml"
     path.write_text(text)

@@ -58,6 +58,11 @@ def test_each_source_releases_as_long_as_that_of_the_judged_path(config: dict[st
 
 def test_it_is_listened_as_long_as_a_sample_may_take_on_the_slowest_path(config: dict[str, Any]) -> None:
     assert drain_ns(config, graph_of(config)) == 100 * MS + (10 + 5) * MS + DRAIN_MARGIN_NS
+    late = GRAPH | {
+        "stages": GRAPH["stages"] | {"motor": {"inputs": ["control"], "period": "5ms", "offset": "3s"}}
+    }
+    config = settle(ASKED | {"loss_timeout": "100ms", "graph": late}).probe_config()
+    assert drain_ns(config, graph_of(config)) == 100 * MS + (10 + 3000) * MS + DRAIN_MARGIN_NS
 
 
 def test_overdue_is_past_the_deadline_on_the_judged_path_and_past_the_wait_on_others(

@@ -84,12 +84,12 @@ class FurtherPublisher final : public Measurement {
       b_.clock.reach_ns(release_ns);
       if (!stopped()) b_.session.publish(publisher_, message(published_++));
     }
-    silent_.store(true, std::memory_order_relaxed);
+    silent_ns_.store(b_.clock.now_ns(), std::memory_order_relaxed);
     leave();
     while (!stopped()) pause();
   }
 
-  bool silent() const override { return silent_.load(std::memory_order_relaxed); }
+  std::int64_t silent_ns() const override { return silent_ns_.load(std::memory_order_relaxed); }
   Json facts() const override {
     return Json(Json::Object{{"overrun", name_of(RTM_CATCH_UP)},
                              {"grid", grid_json(grid_, "core")},
@@ -109,7 +109,7 @@ class FurtherPublisher final : public Measurement {
   void* publisher_ = nullptr;
   Grid grid_;
   std::uint64_t published_ = 0;
-  std::atomic<bool> silent_{false};
+  std::atomic<std::int64_t> silent_ns_{kAbsent};
 };
 
 class BackgroundNode final : public Answerer {

@@ -20,6 +20,8 @@ class Chain final : public Measurement {
     for (const ChainStage& asked : bench.config.chain->stages)
       stages_.emplace_back(*this, asked, static_cast<std::int64_t>(stages_.size()),
                            bench.config.payload_bytes);
+    for (const Stage& stage : stages_)
+      if (stage.inputs.empty()) unsent_ += stage.asked.samples;
   }
 
   void set_up() override {
@@ -37,23 +39,23 @@ class Chain final : public Measurement {
   void run() noexcept override {
     Stampers::own_tid();
     if (!await_go()) return;
-    const bool ends = b_.config.role == RTM_ROLE_CLIENT;
-    end_ns_ = INT64_MAX;
-    if (ends) end_ns_ = last_release_ns() + b_.config.chain->drain_ns;
     enter(0);
     while (!stopped()) {
-      Stage* next = nullptr;
-      for (Stage& stage : stages_)
-        if (stage.next_ns < (next == nullptr ? INT64_MAX : next->next_ns)) next = &stage;
-      const std::int64_t until_ns = std::min(next == nullptr ? INT64_MAX : next->next_ns, end_ns_);
+      Stage& next = *std::min_element(stages_.begin(), stages_.end(),
+                                      [](const Stage& a, const Stage& b) { return a.next_ns < b.next_ns; });
+      const std::int64_t until_ns = std::min({next.next_ns, end_ns_, look_again_ns()});
       hear_until(until_ns);
-      if (stopped() || next == nullptr || next->next_ns > end_ns_) break;
-      release(*next);
+      if (stopped()) break;
+      if (next.next_ns <= until_ns)
+        release(next);
+      else if (end_ns_ <= until_ns)
+        break;
     }
     leave();
     settle();
   }
 
+  std::int64_t silent_ns() const override { return silent_ns_.load(std::memory_order_acquire); }
   Json facts() const override {
     return Json(Json::Object{{"overrun", name_of(RTM_CATCH_UP)},
                              {"grid", grid_json({t0_ns_, b_.config.period_ns}, "core")}});
@@ -143,13 +145,23 @@ class Chain final : public Measurement {
     return true;
   }
 
-  std::int64_t last_release_ns() const noexcept {
-    std::int64_t last_ns = t0_ns_;
-    for (const Stage& stage : stages_)
-      if (stage.inputs.empty())
-        last_ns = std::max(
-            last_ns, t0_ns_ + stage.asked.offset_ns + (stage.asked.samples - 1) * stage.asked.period_ns);
-    return last_ns;
+  // All sources of this process have sent their last. On a scripted clock these are all there are; else
+  // whoever started all processes says when the end is, once the sources of all have.
+  void end_when_told() noexcept {
+    const std::int64_t now_ns = b_.clock.now_ns();
+    if (b_.clock.scripted()) {
+      end_ns_ = now_ns + b_.config.chain->drain_ns;
+      return;
+    }
+    first_release_told().store(0, std::memory_order_release);  // waits for the others, as at the start
+    silent_ns_.store(now_ns, std::memory_order_release);
+  }
+  // When to look whether the end has been told.
+  std::int64_t look_again_ns() noexcept {
+    if (silent_ns() == kAbsent || end_ns_ != INT64_MAX) return INT64_MAX;
+    const std::int64_t told_ns = first_release_told().load(std::memory_order_acquire);
+    if (told_ns != 0) end_ns_ = told_ns;
+    return told_ns != 0 ? told_ns : b_.clock.now_ns() + kAgain;
   }
 
   // Callbacks come meanwhile, on this thread.
@@ -174,6 +186,7 @@ class Chain final : public Measurement {
       stage.out[0] = {k, release_ns};
       stage.received[0] = kAbsent;
       pass_on(stage);
+      if (--unsent_ == 0) end_when_told();
     } else {
       pass_on_newest(stage);
     }
@@ -305,6 +318,8 @@ class Chain final : public Measurement {
 
   std::deque<Stage> stages_;  // inputs refer to them
   std::int64_t t0_ns_ = 0, end_ns_ = INT64_MAX;
+  std::int64_t unsent_ = 0;  // samples of this process's sources
+  std::atomic<std::int64_t> silent_ns_{kAbsent};
 };
 
 }  // namespace

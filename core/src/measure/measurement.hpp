@@ -81,8 +81,9 @@ class Measurement {
   std::vector<ThreadFacts> stampers() const { return stampers_.as_they_began(); }
   // Beside a round trip: whether all whom it is to hear have been heard. Any thread.
   virtual bool greeted() const { return false; }
-  // Beside a round trip: whether it has been told to publish nothing more, and does not. Any thread.
-  virtual bool silent() const { return false; }
+  // Since when it publishes nothing more of its own, beside a round trip because it was told so, in a chain
+  // because its sources have sent their last; kAbsent: it does. Any thread.
+  virtual std::int64_t silent_ns() const { return kAbsent; }
   // The measured node of a round trip, once set up.
   void* node() const { return node_; }
   // What ended the run in its midst, after run(): the middleware could not be set up anew.

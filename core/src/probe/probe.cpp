@@ -69,8 +69,10 @@ class Run {
                     [this] {
                       if (shared_clock_) shared_clock_->look();
                       if (realtime_clock_) realtime_clock_->look();
-                      tell_once(told_greeted_, measurement_->greeted(), "greeted");
-                      tell_once(told_silent_, measurement_->silent(), "silent");
+                      tell_once(told_greeted_, measurement_->greeted(), {{"event", "greeted"}});
+                      const std::int64_t silent_ns = measurement_->silent_ns();
+                      tell_once(told_silent_, silent_ns != kAbsent,
+                                {{"event", "silent"}, {"since_ns", silent_ns}});
                     },
                     [this](const Failure& failure) {
                       error_ = failure;
@@ -103,10 +105,10 @@ class Run {
  private:
   using Phase = Oversight::Phase;
 
-  void tell_once(bool& told, bool is_so, const char* event) {
+  void tell_once(bool& told, bool is_so, const Json::Object& event) {
     if (told || !is_so) return;
     told = true;
-    out_.write(Json(Json::Object{{"event", event}}));
+    out_.write(Json(event));
   }
 
   void measure() {

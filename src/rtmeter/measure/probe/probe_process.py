@@ -195,9 +195,12 @@ class ProbeProcess:
 
 
 def _is_whole(event: dict[str, Any]) -> bool:
-    """Whether a progress has the numbers that a progress has, and an error its words; of others, yes."""
+    """Whether a progress has the numbers that a progress has, an error its words, and a silent its time; of
+    others, yes."""
     if event["event"] == "error":
         return all(isinstance(event.get(name), str | None) for name in _WORDS)
+    if event["event"] == "silent":
+        return type(event.get("since_ns")) is int
     if event["event"] != "progress":
         return True
     counts, largest = [event.get(name) for name in _COUNTS], event.get("max_ns")

@@ -52,11 +52,15 @@ class Member:
 
 @dataclass(frozen=True, slots=True)
 class Team:
-    """All of them; how long one that ends by itself may settle no release, and how long they are to take."""
+    """All of them; how long one that ends by itself may settle no release, and how long they are to take.
+
+    ``drain_ns``: of a chain, how long all go on once the last of them has sent its last.
+    """
 
     members: Sequence[Member]
     quiet_ns: int
     planned_ns: int
+    drain_ns: int | None = None
 
 
 def log_of(folder: Path, name: str) -> Path:
@@ -105,6 +109,7 @@ class _Run:
         self._kill_at: float | None = None
         self._stall_s = _STALL_S + team.quiet_ns / 1e9
         self._begun_at: float | None = None
+        self._drain_ns, self._told_end = team.drain_ns, False
         self._lasts_s = _MORE_S + _SLOWEST * team.planned_ns / 1e9
 
     def measure(self) -> None:
@@ -144,6 +149,7 @@ class _Run:
             if late:
                 raise self._error(f"goes on beyond its end: it has not ended after {self._lasts_s:.0f} s")
             self._listen()
+            self._tell_end()
             late = self._kill_at is None and time.monotonic() > limit
         self._ask_to_end()
         self._until_all_ended()
@@ -154,6 +160,16 @@ class _Run:
         for _, one in self._running:
             one.tell(f"go {first_ns}\n")
         self._begun_at = time.monotonic()
+
+    def _tell_end(self) -> None:
+        """When the last source of all has sent its last; who has a source waits for it."""
+        ending = [one for member, one in self._running if member.ends]
+        since = [silent["since_ns"] for one in ending if (silent := one.event("silent"))]
+        if self._drain_ns is None or self._told_end or len(since) < len(ending):
+            return
+        self._told_end = True
+        for one in ending:
+            one.tell(f"go {max(since) + self._drain_ns}\n")
 
     def _until_all_ended(self) -> None:
         while any(one.exit_code is None for _, one in self._running):
@@ -181,6 +197,8 @@ class _Run:
             if time.monotonic() - one.heard_at > _SILENCE_S:
                 raise self._error(f"process {member.name} has not been heard of for {_SILENCE_S} s")
             if self._begun_at is None or self._kill_at is not None or not member.ends:
+                continue
+            if one.event("silent"):  # it waits for the others, and then for its end
                 continue
             if time.monotonic() - max(one.advanced_at, self._begun_at) > self._stall_s:
                 raise self._error(f"process {member.name} has settled no release for {self._stall_s:.0f} s")

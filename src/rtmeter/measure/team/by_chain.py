@@ -38,7 +38,7 @@ class ByChain(ByTeam):
         graph = graph_of(config)
         planned_ns = (config["warm_up"] + config["samples"]) * config["period_ns"] + drain_ns(config, graph)
         planned_ns += max(source.offset_ns for source in graph.sources)
-        return Team(members, quiet_ns(config, graph), planned_ns)
+        return Team(members, quiet_ns(config, graph), planned_ns, drain_ns(config, graph))
 
     def record(self, outcome: Outcome, folder: Path, ran: Ran) -> CellRecord:
         logs = {process: log_of(folder, process.name) for process in self._processes()}

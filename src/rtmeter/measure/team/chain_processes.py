@@ -23,7 +23,7 @@ class ChainProcess:
 
     @property
     def role(self) -> str:
-        """A client ends by itself, a server when it is asked to."""
+        """A client is told the end and comes to it by itself, a server is asked to end."""
         return "client" if self.has_source else "server"
 
 
@@ -51,8 +51,8 @@ def warm_ups(config: Mapping[str, Any], graph: Graph) -> dict[str, int]:
 
 
 def drain_ns(config: Mapping[str, Any], graph: Graph) -> int:
-    """How long after the last release of a source a sample may be under way on the slowest path."""
-    slowest = max(sum(s.period_ns or 0 for s, _ in path[1:]) for path in graph.paths())
+    """How long a sample may be under way on the slowest path once its source has sent it."""
+    slowest = max(sum(max(s.period_ns or 0, s.offset_ns) for s, _ in path[1:]) for path in graph.paths())
     return int(config["loss_timeout_ns"]) + slowest + DRAIN_MARGIN_NS
 
 
