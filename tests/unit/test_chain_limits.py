@@ -13,6 +13,7 @@ from rtmeter.measure import cell as runner
 from rtmeter.measure.probe import together
 from rtmeter.measure.probe.supervise import OnProgress, Stop
 from rtmeter.results.record import CellRecord
+from rtmeter.results.store import TEAM
 from waiting import until
 
 pytestmark = pytest.mark.usefixtures("fake_probe")
@@ -57,8 +58,8 @@ def test_processes_that_have_ended_before_they_are_listened_to_are_heard_all_the
 
 def test_who_measures_is_told_to_whoever_looks_on_as_long_as_they_do(tmp_path: Path) -> None:
     seen: list[int] = []
-    run(tmp_path, "complete", 100, lambda _: seen.append(len([*tmp_path.rglob(together.TEAM)])))
-    assert set(seen) == {1} and not [*tmp_path.rglob(together.TEAM)]
+    run(tmp_path, "complete", 100, lambda _: seen.append(len([*tmp_path.rglob(TEAM)])))
+    assert set(seen) == {1} and not [*tmp_path.rglob(TEAM)]
 
 
 def test_a_source_that_has_measured_may_stay_until_the_others_have_ended(tmp_path: Path) -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
 import pytest
+from log_frames import header
+from sample_logs import FILE_HEAD, json_frame, row_frame
 
 from rtmeter.campaign.chain_option import graph_of
 from rtmeter.campaign.rules import settle
+from rtmeter.cli import invoke
 from rtmeter.errors import RtmeterError
 from rtmeter.measure.team import chain_record
 from rtmeter.measure.team.chain_processes import (
@@ -24,7 +28,8 @@ from rtmeter.measure.team.chain_processes import (
     released,
     warm_ups,
 )
-from rtmeter.model import Outcome
+from rtmeter.model import ABSENT, SERVED, Outcome
+from rtmeter.results.store import STAGES, TEAM, read_cell
 from rtmeter.samples.meta import LogMeta
 from rtmeter.statistics.chain import COLUMNS
 
@@ -170,6 +175,56 @@ def test_a_log_that_lacks_rows_is_whole_until_the_last_stamp_before_them(
     metas: Any = {process: (reader, LogMeta(counters={"overflow": overflow}))}
     monkeypatch.setattr(chain_record, "analyse", lambda *_given, **about: about["whole_until_ns"])
     assert chain_record._result(config, Outcome("complete", None, ()), metas) == whole
+
+
+def left_alone(folder: Path, measurement: str, config: Any, logs: dict[str, tuple[Any, str | None]]) -> None:
+    """What is there once the front was killed: by process its columns, and the outcome it ended with."""
+    (folder / STAGES).mkdir(parents=True)
+    (folder / STAGES / TEAM).write_text(json.dumps({"config": config, "members": [*logs]}))
+    for name, (rows, outcome) in logs.items():
+        named = [{"name": column, "unit": "ns"} for column in rows]
+        head = json_frame(b"H", 0, header(measurement=measurement, mode=None, columns=named))
+        frames = [head, row_frame(0, np.array([*rows.values()], np.int64))]
+        if outcome:
+            frames.append(json_frame(b"E", len(rows["status"]), {"outcome": outcome, "counters": {}}))
+        whole = FILE_HEAD + b"".join(frame.data for frame in frames)
+        (folder / STAGES / f"{name}.rtlog").write_bytes(whole)
+
+
+@pytest.mark.parametrize(
+    ("last", "status"), [("complete", "interrupted"), (None, "failed"), ("failed", "failed")]
+)
+def test_a_chain_whose_front_was_killed_is_recovered_from_its_folder(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], last: str | None, status: str
+) -> None:
+    graph = {"stages": {"a": {"period": "2ms"}, "b": {"inputs": "a"}}}
+    config = settle(ASKED | {"graph": graph, "warm_up": "0s"}).probe_config()
+    k, partial = np.arange(20), tmp_path / "cell.partial"
+    rows = dict.fromkeys(("stage", "way"), 0 * k) | {"sample": k, "sample_release_ns": 2 * MS * k}
+    source = rows | {"received_ns": k * 0 + ABSENT, "sent_ns": 2 * MS * k, "status": k * 0 + SERVED}
+    event = source | {"received_ns": 2 * MS * k + 5, "sent_ns": 2 * MS * k + 7}
+    left_alone(partial, "chain", config, {"a": (source, "interrupted"), "b": (event, last)})
+    assert invoke(["recover", str(partial / STAGES / "a.rtlog")]) == 1
+    assert "give the folder in which they were measured" in capsys.readouterr().err
+    assert invoke(["recover", str(partial)]) == 0
+    cell = read_cell(partial / "recovered")
+    assert (cell.id, cell.status, cell.chain is not None) == ("cell", status, True)
+    assert cell.chain and cell.chain.paths[0].counts["arrived"] == 20
+    assert cell.valid == (status != "failed")
+
+
+def test_a_discovery_whose_front_was_killed_is_recovered_from_its_folder(tmp_path: Path) -> None:
+    config = settle({"measurement": "discovery", "adapter": "null"}).probe_config()
+    k = np.arange(5)
+    rows = {"release_ns": 1000 * k, "started_ns": 1000 * k + 1, "matched_ns": 1000 * k + 2}
+    rows |= {"first_ns": 1000 * k + 3, "status": k * 0 + SERVED}
+    left_alone(
+        tmp_path / "cell.partial", "discovery", config, dict.fromkeys(("p0", "p1"), (rows, "interrupted"))
+    )
+    assert invoke(["recover", str(tmp_path / "cell.partial"), "-o", str(tmp_path / "cell")]) == 1
+    assert invoke(["recover", str(tmp_path / "cell.partial")]) == 0
+    cell = read_cell(tmp_path / "cell.partial" / "recovered")
+    assert cell.summary is not None and cell.summary.counts["served"] == 4, "one of the five is warm-up"
 
 
 def test_what_processes_count_is_summed_and_a_warning_of_several_is_one(tmp_path: Path) -> None:

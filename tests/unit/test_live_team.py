@@ -19,11 +19,10 @@ from rtmeter.campaign.chain_option import graph_of
 from rtmeter.campaign.rules import settle
 from rtmeter.live.seen import RunningCell
 from rtmeter.live.team import team_of
-from rtmeter.measure.probe.together import TEAM
 from rtmeter.measure.team.chain_processes import overdue_ns, processes_of, warm_ups
 from rtmeter.measure.team.discovery_record import joined
 from rtmeter.model import ABSENT, IN_FLIGHT, LOST, SERVED, STATUS_NAMES
-from rtmeter.results.store import STAGES
+from rtmeter.results.store import STAGES, TEAM
 from rtmeter.statistics.chain import COLUMNS, analyse
 from rtmeter.statistics.quantities import Columns, Ints
 from rtmeter.statistics.views import OUTCOME_BITS

@@ -76,7 +76,17 @@ def test_a_place_is_free_unless_something_would_be_lost(tmp_path: Path) -> None:
     said = "is being measured, or was when rtmeter was killed"
     with pytest.raises(RtmeterError, match=said) as early:
         store.check_free(tmp_path / "running", "--out")
-    assert early.value.remedy == f"wait for it; or remove {partial}: no log is in it"
+    assert early.value.remedy == f"wait for it; or remove {partial}"
+    (partial / store.STAGES).mkdir()
+    (partial / store.STAGES / "a.rtlog").write_bytes(b"some")
+    (partial / store.STAGES / store.TEAM).write_bytes(b"{}")
+    with pytest.raises(RtmeterError, match=said) as together:
+        store.check_free(tmp_path / "running", "--out")
+    assert together.value.remedy == f"wait for it; or rtmeter recover {partial}, and remove {partial}"
+    (partial / store.STAGES / store.TEAM).unlink()
+    with pytest.raises(RtmeterError, match=f"keep the logs in {partial / store.STAGES}, and remove"):
+        store.check_free(tmp_path / "running", "--out")
+    shutil.rmtree(partial / store.STAGES)
     (partial / store.CLIENT_LOG).write_bytes(b"some")
     with pytest.raises(RtmeterError, match=said) as later:
         store.check_free(tmp_path / "running", "--out")

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from rtmeter.campaign.chain_option import graph_of
-from rtmeter.measure.probe.together import TEAM, log_of
+from rtmeter.measure.probe.together import log_of
 from rtmeter.measure.team.chain_processes import processes_of, warm_ups
 from rtmeter.measure.team.discovery_record import joined
 from rtmeter.model import SERVED, WARM_UP_FLAG
-from rtmeter.results.store import STAGES
+from rtmeter.results.store import STAGES, TEAM
 from rtmeter.samples.follow import Follower
 from rtmeter.statistics.quantities import Columns
 from rtmeter.statistics.views import OUTCOME_BITS

@@ -19,11 +19,15 @@ def recovered(log: Path, server_log: Path | None, folder: Path) -> CellRecord:
     """The cell.json of a sample log; writes samples.parquet into ``folder``.
 
     ``server_log`` is by default the one beside it. A log that its probe did not end is that of a failed
-    run. Raises RtmeterError if nothing of the log
-    can be read, or it is a server's.
+    run. Raises RtmeterError if nothing of the log can be read, or it is a server's, or of a chain or a
+    discovery (team/recovered_team.py).
     """
     reader = LogReader(log)
     meta = LogMeta.of(reader.meta, log)
+    if meta.measurement in ("chain", "discovery"):
+        message = f"is the log of one of the processes of a {meta.measurement}, which say it together"
+        remedy = "give the folder in which they were measured (*.partial)"
+        raise RtmeterError(message, where=str(log), remedy=remedy)
     if not isinstance(meta.config.get("period_ns"), int) or meta.config.get("role") == "server":
         raise RtmeterError(
             "is not the log of a client or of a single process",

@@ -28,6 +28,7 @@ from rtmeter.values import slug
 
 CELL, SAMPLES, RUN, CAMPAIGN = "cell.json", "samples.parquet", "run.json", "campaign.yaml"
 STAGES = "stages"
+TEAM = "team.json"  # in it while its logs are written: the cell's config, and the names of its processes
 """The folder of a chain's sample logs, one for each process."""
 
 CLIENT_LOG, SERVER_LOG, STDERR = "probe.rtlog", "server.rtlog", "probe.stderr"
@@ -152,14 +153,7 @@ def check_free(path: Path, field: str) -> None:
         raise RtmeterError("is no name of a folder", field=field, value=str(path), remedy=remedy)
     partial = path.with_name(path.name + PARTIAL)
     if partial.exists():
-        log = partial / CLIENT_LOG
-        has_log = log.is_file() and log.stat().st_size > 0
-        rest = (
-            f"rtmeter recover {log}, and remove {partial}"
-            if has_log
-            else f"remove {partial}: no log is in it"
-        )
-        remedy = f"wait for it; or {rest}"
+        remedy = f"wait for it; or {_kept_of(partial)}remove {partial}"
         message = "is being measured, or was when rtmeter was killed"
         raise RtmeterError(message, field=field, value=str(path), remedy=remedy)
     taken = path.exists() and (not path.is_dir() or any(path.iterdir()))
@@ -168,6 +162,17 @@ def check_free(path: Path, field: str) -> None:
     if taken:
         remedy = "choose another folder, or remove it"
         raise RtmeterError("holds something already", field=field, value=str(path), remedy=remedy)
+
+
+def _kept_of(partial: Path) -> str:
+    """What is to be done before an unfinished cell is removed, lest what was measured goes with it."""
+    logs = [log for log in partial.rglob("*.rtlog") if log.is_file() and log.stat().st_size > 0]
+    if not logs:
+        return ""
+    if (partial / STAGES / TEAM).is_file():
+        return f"rtmeter recover {partial}, and "
+    log = partial / CLIENT_LOG
+    return f"rtmeter recover {log}, and " if log in logs else f"keep the logs in {logs[0].parent}, and "
 
 
 def machine_name() -> str:

@@ -18,11 +18,21 @@ DETAILS = (
 
 
 def command(
-    log: Annotated[Path, typer.Argument(metavar="FILE", help="A sample log (*.rtlog).", show_default=False)],
+    log: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="A sample log (*.rtlog), or the folder of a chain's or a discovery's.",
+            show_default=False,
+        ),
+    ],
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", help="Folder of the cell (default: FILE without its suffix).", show_default=False
+            "--out",
+            "-o",
+            help="Folder of the cell (default: FILE without its suffix; of a folder recovered, in it).",
+            show_default=False,
         ),
     ] = None,
     server_log: Annotated[
@@ -36,15 +46,17 @@ def command(
     from rtmeter.cli.cell_tables import show_cell
     from rtmeter.errors import RtmeterError
     from rtmeter.measure.recovered import recovered
+    from rtmeter.measure.team.recovered_team import recovered_team
     from rtmeter.results import store
 
-    if log.is_dir():
+    together = (log / store.STAGES / store.TEAM).is_file()
+    if log.is_dir() and not together:
         remedy = f"give a sample log in it, e.g. {next(log.rglob('*.rtlog'), log / store.CLIENT_LOG)}"
         raise RtmeterError("is a folder", field="FILE", value=str(log), remedy=remedy)
-    path = out or log.with_suffix("")
+    path = out or (log / "recovered" if together else log.with_suffix(""))
     store.check_free(path, "--out")
     with store.NewCell(path) as new:
-        record = recovered(log, server_log, new.folder)
+        record = recovered_team(log, new.folder) if together else recovered(log, server_log, new.folder)
         new.finish(record)
     for first, last in record.missing:
         print(f"missing: releases {first} to {'the end, unknown' if last is None else last}")

@@ -29,13 +29,10 @@ from rtmeter.measure.probe.supervise import (
     supervised,
 )
 from rtmeter.model import Cell, Outcome
-from rtmeter.results.store import STAGES, STDERR
+from rtmeter.results.store import STAGES, STDERR, TEAM
 
 _START_S, _SILENCE_S, _STALL_S, _MORE_S, _GRACE_S, _SLOWEST = 60, 60, 60, 60, 20, 10
 _LEAD_NS, _LEAD_THERE_NS = 200_000_000, 1_000_000_000  # until the first release: time to tell every process
-TEAM = "team.json"
-"""Beside the logs while they are written: the cell's config, and the names of its processes."""
-
 _REMEDY = "see what it printed in the cell's probe.stderr"
 
 
