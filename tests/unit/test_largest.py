@@ -64,6 +64,46 @@ def test_further_runs_have_room_for_further_misses(monkeypatch: pytest.MonkeyPat
     assert tried is not None and (tried.outcome, len(tried.cells)) == ("pass", 9)
 
 
+DIED = {"error": SimpleNamespace(field="probe", as_error="died in mid-run"), "summary": object()}
+AT_ONCE = DIED | {"summary": None}
+REFUSED = {"error": SimpleNamespace(field="payload_bytes", as_error="is too large"), "summary": None}
+OVERFLOW = {"valid": False}
+
+
+@pytest.mark.parametrize(
+    ("broken", "outcome", "measured"),
+    [
+        ([DIED], "pass", 2),
+        ([AT_ONCE], "pass", 2),
+        ([OVERFLOW], "pass", 2),
+        ([DIED, OVERFLOW], "inconclusive", 2),
+        ([OVERFLOW, AT_ONCE], "inconclusive", 2),
+        ([DIED, REFUSED], "error", 2),
+        ([REFUSED], "error", 1),
+    ],
+)
+def test_a_run_that_broke_is_measured_once_more_and_no_value_fails_by_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, broken: list[Any], outcome: str, measured: int
+) -> None:
+    (whole,) = runs(0)
+    record = {"verdict": whole.verdict, "status": "complete", "error": None, "valid": True, "effective": {}}
+    there = iter([record | {"summary": object()} | how for how in [*broken, {}]])
+    asked: Any = SimpleNamespace(
+        name="search",
+        planned=lambda _: SimpleNamespace(outcome="can pass", releases=1_000),
+        cells=lambda *_: [SimpleNamespace(id="cell")],
+        repeat=1,
+        most_repeats=1,
+    )
+    monkeypatch.setattr(largest, "_note", lambda *_: None)
+    tries: list[object] = []
+    monkeypatch.setattr(largest, "Run", lambda *_: SimpleNamespace(measure=lambda *_: [""]))
+    read = {"read_cell": lambda _: SimpleNamespace(**next(there), id="cell")}
+    monkeypatch.setattr(largest, "store", SimpleNamespace(**read))
+    tried = largest._try(asked, 1, tmp_path, Stop(), tries.append)  # type: ignore[arg-type,return-value]
+    assert tried is not None and (tried.outcome, len(tries)) == (outcome, measured)
+
+
 @pytest.mark.parametrize(
     ("outcome", "more", "most", "wanted"),
     [

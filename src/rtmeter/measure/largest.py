@@ -76,7 +76,8 @@ class SearchAsked:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A value with its runs and their verdict together; an error is one of its runs'."""
+    """A value with its runs and their verdict together. ``error``: it cannot be measured, as one of its runs
+    says; one that broke in its midst, twice, leaves it ``inconclusive``."""
 
     value: int
     cells: tuple[str, ...]
@@ -149,25 +150,48 @@ def _try(
     while len(records) < runs:
         cell = asked.cells(value, len(records) + 1)[-1]
         _note(asked, folder, cell)
-        alone = Campaign(asked.name, (cell,))
-        if not Run(folder, alone).measure(stop, watching([cell])):
+        last = _measured(asked, folder, cell, stop, watching)
+        if last is not None and _is_broken(last) and not _is_refused(last):
+            last = _measured(asked, folder, cell, stop, watching)
+        if last is None:
             return None
-        records.append(store.read_cell(folder / cell.id))
+        records.append(last)
         ids = tuple(record.id for record in records)
-        last = records[-1]
-        if last.status == "skipped":
-            assert last.error is not None, "the reason why"
-            raise last.error.as_error
-        if last.status == "interrupted" or stop.asked:
-            return None
-        if last.error is not None or last.verdict is None or not last.valid:
+        if _is_broken(last):
             reason = str(last.error.as_error) if last.error else "its data are invalid"
-            return Tried(value, ids, "error", reason)
+            return Tried(value, ids, "error" if _is_refused(last) else "inconclusive", reason)
         if len(records) < runs and not _lost_already(records, runs * planned.releases // asked.repeat):
             continue
         verdict = judge_condition(records, [r.verdict for r in records if r.verdict is not None])
         runs = _runs_that_tell(verdict, records, asked) if len(records) == runs else len(records)
     return Tried(value, ids, verdict.outcome, verdict.reason, verdict)
+
+
+def _measured(
+    asked: SearchAsked,
+    folder: Path,
+    cell: Cell,
+    stop: Stop,
+    watching: Callable[[Sequence[Cell]], Watcher],
+) -> CellRecord | None:
+    """The run's record, measured unless it is there and whole; None if it was interrupted."""
+    if not Run(folder, Campaign(asked.name, (cell,))).measure(stop, watching([cell])):
+        return None
+    record = store.read_cell(folder / cell.id)
+    if record.status == "skipped":
+        assert record.error is not None, "the reason why"
+        raise record.error.as_error
+    return None if record.status == "interrupted" or stop.asked else record
+
+
+def _is_broken(record: CellRecord) -> bool:
+    return record.error is not None or record.verdict is None or not record.valid
+
+
+def _is_refused(record: CellRecord) -> bool:
+    """Whether the value cannot be measured: nothing was, for a reason that was told. A probe that died or
+    hung, or data that are invalid, say nothing of the value."""
+    return record.error is not None and record.summary is None and record.error.field != "probe"
 
 
 def _lost_already(records: Sequence[CellRecord], releases: int) -> bool:
