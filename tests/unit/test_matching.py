@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rtmeter.judge.matching import Matching, _matched_over, _with_setting
+from rtmeter.judge.matching import Matching, _besides, _matched_over, _with_setting
 from rtmeter.results.cells import StoredCell
 
 
@@ -50,14 +50,8 @@ def test_blocks_are_matched_over_where_the_factor_is_an_axis_of_them(
     factor: str, axes: set[str], others: tuple[str, ...]
 ) -> None:
     """A block stands for the options that it sets, where these are what is asked for."""
-    found, confounded = _matched_over(LAYOUTS, factor, axes)
-    assert (tuple(sorted(found)), confounded) == (others, ())
-
-
-def test_what_changes_with_the_factor_is_told_and_not_matched_over() -> None:
-    layouts = {name: found | {"cpus": f"for {found['load']}"} for name, found in LAYOUTS.items()}
-    others, confounded = _matched_over(layouts, "load", {"load"})
-    assert sorted(others) == ["adapter", "block"] and confounded == ("cpus",)
+    found = _matched_over([*LAYOUTS.values()], factor, _besides(LAYOUTS, factor, axes))
+    assert tuple(sorted(found)) == others
 
 
 def cell(name: str, started: str, load: str, **about: Any) -> StoredCell:
@@ -97,7 +91,36 @@ def test_cells_of_another_measurement_or_mode_are_not_alike(unlike: dict[str, st
     assert [names for _, names in Matching.of(cells, "load").alike] == [["a", "b"], ["c"]]
 
 
-def test_neither_a_name_nor_what_all_have_alike_changes_with_the_factor() -> None:
-    layouts = {name: found | {"kernel": "6.1", "block": found["load"]} for name, found in LAYOUTS.items()}
-    _, confounded = _matched_over(layouts, "load", {"load", "block", "kernel"})
-    assert confounded == ()
+def changing(a: dict[str, str], b: dict[str, str], *others: dict[str, str]) -> tuple[list[str], list[str]]:
+    """What two cells of another load are alike in, and what changes with it, beside other cells."""
+    axes = {"adapter": "null"}
+    cells = [
+        cell(str(place), str(place), "", factors=one, axes=axes) for place, one in enumerate((a, b, *others))
+    ]
+    found = Matching.of(cells, "load")
+    return list(found.others), found.changing("0", "1")
+
+
+IDLE, BUSY = {"load": "idle", "kernel": "6.1"}, {"load": "cpu80", "kernel": "6.1"}
+
+
+def test_what_changes_with_the_factor_is_told_and_not_matched_over() -> None:
+    assert changing(IDLE | {"cpus": "0"}, BUSY | {"cpus": "1"}) == ([], ["cpus"])
+
+
+def test_what_cells_without_the_factor_have_changes_not_with_it() -> None:
+    """Nor does it keep apart those that have it."""
+    assert changing(IDLE, BUSY, {"adapter": "null"}) == ([], [])
+    without = {"adapter": "null", "cpus": "0"}
+    assert changing(IDLE | {"cpus": "0"}, BUSY | {"cpus": "1"}, without, without | {"cpus": "1"})[0] == []
+
+
+def test_what_changes_with_another_level_changes_not_with_this_one() -> None:
+    assert changing(IDLE | {"cpus": "0"}, BUSY | {"cpus": "0"}, IDLE | {"load": "io", "cpus": "1"}) == (
+        [],
+        [],
+    )
+
+
+def test_a_name_does_not_change_with_the_factor() -> None:
+    assert changing(IDLE | {"block": "a"}, BUSY | {"block": "b"})[1] == []

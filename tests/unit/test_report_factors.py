@@ -81,7 +81,7 @@ def test_the_first_screen_says_on_what_it_depends(
         for at, ends in (("idle", idle), ("cpu80", cpu80))
     )
     level = LevelEffects("fifo", 2, 6, (Effect("p99", 1e5, 8e4, 0.8, 0.7, 0.9, "better"),), depends)
-    of_block = FactorEffects("block", "normal", "latency", None, 0.95, (level,), ("load",), (), (), ())
+    of_block = FactorEffects("block", "normal", "latency", None, 0.95, (level,), ("load",), (), ())
     assert in_lines([of_block], 3) == [f"block fifo against normal: {said}"]
 
 
@@ -117,7 +117,7 @@ def test_the_first_screen_has_the_number_that_its_word_is_about() -> None:
         Effect("miss_ratio", 0.00517, 0.00667, 1.3, 0.2, 8.0, "not told"),
     )
     level = LevelEffects("rclpy", 2, 6, effects, ())
-    found = FactorEffects("adapter", "rcl", "response", None, 0.95, (level,), (), (), (), ())
+    found = FactorEffects("adapter", "rcl", "response", None, 0.95, (level,), (), (), ())
     said = "worse at p50 (miss ratio: not told), p50 430.0 us, where it was 240.0 us"
     assert in_lines([found], 3) == [f"adapter rclpy against rcl: {said}"]
 

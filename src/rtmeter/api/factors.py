@@ -16,7 +16,7 @@ def effects_json(found: FactorEffects) -> dict[str, Any]:
     lost release, null where there is no number."""
     keys = ("factor", "reference", "quantity", "deadline_ns", "confidence")
     shown = {key: getattr(found, key) for key in keys}
-    lists = {key: list(getattr(found, key)) for key in ("others", "confounded", "left_out")}
+    lists = {key: list(getattr(found, key)) for key in ("others", "left_out")}
     doubts = [asdict(doubt) for doubt in found.doubts]
     return shown | {"levels": [_level(one) for one in found.levels]} | lists | {"doubts": doubts}
 
@@ -27,6 +27,7 @@ def _level(one: LevelEffects) -> dict[str, Any]:
         "said": one.said,
         "matched": one.matched,
         "pairs": one.pairs,
+        "confounded": list(one.confounded),
         "repeats_needed": one.repeats,
         "effects": [_effect(each) for each in one.effects],
         "interactions": [asdict(each) for each in one.interactions],

@@ -47,11 +47,9 @@ def show_effects(found: FactorEffects) -> None:
         depends = one.where + (f"; {one.depends()}" if one.depends() else "")
         out.print(f"{_plain(head)}: {said}{_plain(depends + _how(found, one))}", soft_wrap=True)
         print_table(out, effects_table((found.reference, one.level), one.effects, found.deadline_ns))
-        for line in (*below(one.effects), *map(_depends, one.interactions)):
+        with_it = (f"changes with it: {name}: what that does is in the effect" for name in one.confounded)
+        for line in (*below(one.effects), *map(_depends, one.interactions), *with_it):
             out.print(f"  {line}", markup=False, soft_wrap=True)
-    for name in found.confounded:
-        line = f"  changes with it: {name}: what that does is in the effect"
-        out.print(line, markup=False, soft_wrap=True)
     for name in found.left_out:
         out.print(f"  left out: {name}", markup=False, soft_wrap=True)
     for doubt in found.doubts:

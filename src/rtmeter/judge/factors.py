@@ -37,13 +37,15 @@ class FactorOptions:
 @dataclass(frozen=True, slots=True)
 class LevelEffects:
     """A level against the reference: over how many matched cells and pairs of runs, the effects, and where
-    they depend on another factor by more than they are large."""
+    they depend on another factor by more than they are large; ``confounded``: the factors that change with
+    the level, so that what they do is in its effects."""
 
     level: str
     matched: int
     pairs: int
     effects: tuple[Effect, ...]
     interactions: tuple[Interaction, ...]
+    confounded: tuple[str, ...] = ()
 
     @property
     def decides(self) -> Effect:
@@ -91,8 +93,7 @@ class LevelEffects:
 
 @dataclass(frozen=True, slots=True)
 class FactorEffects:
-    """What a factor does. ``others``: the factors it is matched over; ``confounded``: those that change with
-    it, so that what they do is in its effect; ``left_out``: cells without a partner."""
+    """What a factor does. ``others``: the factors it is matched over; ``left_out``: cells of no pair."""
 
     factor: str
     reference: str
@@ -101,7 +102,6 @@ class FactorEffects:
     confidence: float
     levels: tuple[LevelEffects, ...]
     others: tuple[str, ...]
-    confounded: tuple[str, ...]
     left_out: tuple[str, ...]
     doubts: tuple[Doubt, ...]
 
@@ -151,7 +151,6 @@ def factor_effects(
         asked.confidence,
         tuple(found),
         matching.others,
-        matching.confounded,
         tuple(dict.fromkeys(source.left_out)),
         tuple(dict.fromkeys([*source.doubts, *of_cells(source.refusals, len(cells))])),
     )
@@ -206,6 +205,7 @@ class _Source:
         self._matching, self._asked, self._read = matching, asked, read
         self._known = known
         self._shortest = MOST_RELEASES
+        self._confounded: dict[str, None] = {}
         self.deadline_ns = deadline_ns
         self.quantity = ""
         self.left_out = list(matching.left_out)
@@ -239,7 +239,7 @@ class _Source:
     ) -> LevelEffects | None:
         """The effects of one level; None if no cell of it has a partner. ``each``: the confidence of each
         effect, and of each interaction."""
-        self._shortest = MOST_RELEASES
+        self._shortest, self._confounded = MOST_RELEASES, {}
         matched = list(self._strata(level, reference, strata, others))
         if not matched:
             return None
@@ -247,7 +247,7 @@ class _Source:
         effects = tuple(effect(name, matched, each[0]) for name in quantities)
         depends = tuple(one for name in quantities for one in interactions(name, matched, each[1]))
         pairs = sum(len(one.pairs) for one in matched)
-        return LevelEffects(level, len(matched), pairs, effects, depends)
+        return LevelEffects(level, len(matched), pairs, effects, depends, tuple(self._confounded))
 
     def _strata(
         self,
@@ -269,6 +269,7 @@ class _Source:
                 self.left_out.append(f"{both.name}: {refusal}")
                 continue
             self._doubt(both)
+            self._confounded |= dict.fromkeys(self._matching.changing(at[reference], at[level]))
             pairs = tuple((self._of(a), self._of(b)) for a, b in both.pairs)
             yield Stratum(dict(zip(others, about, strict=True)), pairs)
 

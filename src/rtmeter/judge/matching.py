@@ -17,7 +17,7 @@ from rtmeter.results.record import CellRecord
 @dataclass(frozen=True, slots=True)
 class Matching:
     """Cells by a factor: the repeats of each, its level of every factor, its level of this one, in the order
-    in which they were measured; ``others``: the factors it is matched over; ``confounded``: those that change
+    in which they were measured; ``others``: the factors it is matched over; ``besides``: all that may change
     with it; ``alike``: the cells of each combination of levels of the others; ``left_out``: those that are
     compared with none, and why."""
 
@@ -25,7 +25,7 @@ class Matching:
     factors: Mapping[str, FactorLevels]
     levels: Mapping[str, str]
     others: tuple[str, ...]
-    confounded: tuple[str, ...]
+    besides: tuple[str, ...]
     alike: tuple[tuple[tuple[str, ...], Sequence[str]], ...]
     left_out: tuple[str, ...]
 
@@ -40,14 +40,15 @@ class Matching:
         having = [name for name, found in layouts.items() if factor in found]
         order = sorted(having, key=lambda name: str(records[name].started or ""))
         axes = {axis for record in records.values() for axis in record.axes}
-        others, confounded = _matched_over(layouts, factor, axes)
+        besides = _besides(layouts, factor, axes)
+        others = _matched_over([layouts[name] for name in having], factor, besides)
         alike: dict[tuple[Any, ...], list[str]] = {}
         for name in order:
             record, about = records[name], tuple(layouts[name].get(other, words.NONE) for other in others)
             alike.setdefault((record.measurement, record.mode, *about), []).append(name)
         groups = tuple((key[2:], names) for key, names in alike.items())
         levels = {name: layouts[name][factor] for name in order}
-        return cls(named, layouts, levels, others, confounded, groups, _left_out(traced))
+        return cls(named, layouts, levels, others, besides, groups, _left_out(traced))
 
     @property
     def levels_in_turn(self) -> list[str]:
@@ -59,6 +60,11 @@ class Matching:
     def varying(self) -> list[str]:
         """The factors in which the cells differ."""
         return varying(list(self.factors.values()))
+
+    def changing(self, a: str, b: str) -> list[str]:
+        """What changes with the factor between two cells that are compared, but for their names."""
+        a_has, b_has = self.factors[a], self.factors[b]
+        return [name for name in self.besides if name not in LABELS and a_has.get(name) != b_has.get(name)]
 
     def pairing(self, a: str, b: str) -> Pairing:
         """The repeats of two cells."""
@@ -84,18 +90,16 @@ def _with_setting(
     }
 
 
-def _matched_over(
-    layouts: Mapping[str, Mapping[str, str]], factor: str, axes: set[str]
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The other factors that matched cells are alike in, and those that change with the factor. What names a
-    cell as a whole stands for the options that it sets, and these for it."""
+def _besides(layouts: Mapping[str, FactorLevels], factor: str, axes: set[str]) -> tuple[str, ...]:
+    """The other factors. What names a cell as a whole stands for the options that it sets, and these do for
+    it."""
     names = dict.fromkeys(name for found in layouts.values() for name in found if name != factor)
     if factor in LABELS:
-        names = {name: None for name in names if name in axes or name in LABELS}
-    elif factor not in axes:
-        names = {name: None for name in names if name not in LABELS}
-    levels = list(layouts.values())
-    with_it = {name for name in names if determined(levels, factor, name)}
-    alike = {name for name in names if len({found.get(name) for found in levels}) == 1}
-    others = tuple(unlike(levels, [name for name in names if name not in with_it]))
-    return others, tuple(name for name in names if name in with_it - alike - {*LABELS})
+        return tuple(name for name in names if name in axes or name in LABELS)
+    return tuple(name for name in names if factor in axes or name not in LABELS)
+
+
+def _matched_over(having: Sequence[FactorLevels], factor: str, besides: Sequence[str]) -> tuple[str, ...]:
+    """The factors that matched cells are alike in, of cells that have the factor: those that do not change
+    with it."""
+    return tuple(unlike(having, [name for name in besides if not determined(having, factor, name)]))

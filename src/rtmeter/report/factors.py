@@ -76,7 +76,10 @@ def _ends(one: Effect | Interaction, between: str) -> str:
 
 
 def below(found: LevelEffects) -> Iterator[str]:
-    """What the effect depends on, and how many repeats tell what is not told."""
+    """What changes with the level, what the effect depends on, and how many repeats tell what is not told."""
+    if found.confounded:
+        with_it = ", ".join(map(words.label, found.confounded))
+        yield f"With it changes {with_it}: what that does is in the effect."
     for one in found.interactions:
         what = "odds of a miss" if one.quantity == RATIO else one.quantity
         here = f"× {one.times:.3g} [{_ends(one, ', ')}] at {one.at}"
@@ -86,10 +89,6 @@ def below(found: LevelEffects) -> Iterator[str]:
 
 
 def matched(found: FactorEffects) -> str:
-    """What is alike in the cells that are compared, and what is not."""
+    """What is alike in the cells that are compared, and which are left out."""
     over = f"matched over {', '.join(map(words.label, found.others))}" if found.others else ""
-    with_it = ", ".join(map(words.label, found.confounded))
-    changes = f"with it changes {with_it}: what that does is in the effect" if with_it else ""
-    return "; ".join(
-        part for part in (over, changes, *(f"left out: {name}" for name in found.left_out)) if part
-    )
+    return "; ".join(part for part in (over, *(f"left out: {name}" for name in found.left_out)) if part)
