@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import shutil
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -190,6 +191,18 @@ def test_cells_are_matched_over_all_other_factors(capsys: Captured) -> None:
     assert (one["matched"], one["pairs"]) == (1, 3)
     assert effects["p50"]["lower"] < 1 < effects["p50"]["upper"] < 2
     assert "left out: normal-idle has no partner" in compare("r --factor scheduling", capsys)[1]
+
+
+def test_a_reference_that_another_level_is_compared_with_is_not_left_out(capsys: Captured) -> None:
+    """Of three loads the last was measured under one policy only."""
+    plant(lambda policy, load: 1.0, repeats=2, loads=(*LOADS, "stress10"))
+    for repeat in (1, 2):
+        shutil.rmtree(f"r/fifo-stress10-r{repeat}")
+    found = json.loads(compare("r --factor load --json", capsys)[1])
+    assert [(one["level"], one["matched"]) for one in found["levels"]] == [("cpu80", 2), ("stress10", 1)]
+    assert found["left_out"] == []
+    found = json.loads(compare("r --factor load --reference stress10 --json", capsys)[1])
+    assert found["left_out"] == ["fifo-idle has no partner", "fifo-cpu80 has no partner"]
 
 
 def named(scale: dict[tuple[str, str], float]) -> None:

@@ -21,6 +21,9 @@ from rtmeter.statistics.quantiles import OVER_RUNS
 from rtmeter.statistics.quantities import judged_quantity
 from rtmeter.statistics.ranks import fewest, share_of
 
+_Alike = tuple[tuple[str, ...], Mapping[str, str]]
+"""The levels of the factors that cells are alike in, and the cell of each level of the factor."""
+
 
 @dataclass(frozen=True, slots=True)
 class FactorOptions:
@@ -125,6 +128,7 @@ def factor_effects(
         for about, group in matching.alike
         for names in source.one_of_each_level(group)
     ]
+    source.left_out += (f"{name} has no partner" for name in _lone(strata, reference))
     effects = (len(OVER_RUNS) + (source.deadline_ns is not None)) * (len(there) - 1)
     levels_of_others = sum(
         len({about[place] for about, _ in strata}) for place in range(len(matching.others))
@@ -154,6 +158,13 @@ def factor_effects(
         tuple(dict.fromkeys(source.left_out)),
         tuple(dict.fromkeys([*source.doubts, *of_cells(source.refusals, len(cells))])),
     )
+
+
+def _lone(strata: Iterable[_Alike], reference: str) -> Iterator[str]:
+    """The cells that are compared with none, neither as a level nor as the reference."""
+    for _, at in strata:
+        if reference not in at or len(at) == 1:
+            yield from at.values()
 
 
 def _check(asked: FactorOptions, matching: Matching) -> None:
@@ -233,7 +244,7 @@ class _Source:
         self,
         level: str,
         reference: str,
-        strata: Sequence[tuple[tuple[str, ...], Mapping[str, str]]],
+        strata: Sequence[_Alike],
         others: Sequence[str],
         each: tuple[float, float],
     ) -> LevelEffects | None:
@@ -253,14 +264,11 @@ class _Source:
         self,
         level: str,
         reference: str,
-        strata: Sequence[tuple[tuple[str, ...], Mapping[str, str]]],
+        strata: Sequence[_Alike],
         others: Sequence[str],
     ) -> Iterator[Stratum]:
         for about, at in strata:
             if level not in at or reference not in at:
-                lone = at.get(level) or at.get(reference)
-                if lone is not None:
-                    self.left_out.append(f"{lone} has no partner")
                 continue
             both = self._matching.pairing(at[reference], at[level])
             self.left_out += both.left_out
