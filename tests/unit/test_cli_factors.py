@@ -205,6 +205,24 @@ def test_a_reference_that_another_level_is_compared_with_is_not_left_out(capsys:
     assert found["left_out"] == ["fifo-idle has no partner", "fifo-cpu80 has no partner"]
 
 
+def test_misses_are_compared_by_the_deadline_of_the_cells_that_are_compared(capsys: Captured) -> None:
+    plant(halved, repeats=2)
+    later = Requirement(600_000, 0.01)
+    write_wakeups(Path("r/alone"), draw(1), requirement=later, adapter="null")
+    said = compare("r --factor load", capsys)[1]
+    assert "miss ratio > 300us, odds" in said and "no_deadline" not in said
+    for load in LOADS:
+        about = {"factors": {"block": "loose", "load": load, "scheduling": "other", "lock_memory": False}}
+        where, axes = Path(f"r/loose-{load}"), {"load": load}
+        write_wakeups(where, draw(1), axes=axes, requirement=later, adapter="null", changes=about)
+    said = compare("r --factor load", capsys)[1]
+    assert "miss ratio, odds" in said and "no_deadline" not in said
+    assert json.loads(compare("r --factor load --json", capsys)[1])["deadline_ns"] is None
+    said = compare("r --factor block", capsys)[1]
+    assert "miss ratio" not in said.replace("miss ratios", "") and "no_deadline" in said
+    assert "miss ratio > 1ms, odds" in compare("r --factor block --deadline 1ms", capsys)[1]
+
+
 def named(scale: dict[tuple[str, str], float]) -> None:
     """Cells of named blocks, two runs each, by block and policy."""
     generator = np.random.default_rng(3)

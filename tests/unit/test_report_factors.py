@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import json
 import math
 import re
 import shutil
@@ -141,6 +142,16 @@ def test_what_has_no_partner_is_named(run: Path) -> None:
         shutil.rmtree(run / f"normal-cpu80-r{repeat}")
     text = page_of(run, list(effects_of_runs([run], store.chunks))).text
     assert "left out: fifo-cpu80 has no partner" in text
+
+
+def test_what_is_doubted_of_them_stands_below_the_table(run: Path) -> None:
+    """Cells without a deadline have no misses that could be compared."""
+    for folder in run.iterdir():
+        cell = json.loads((folder / "cell.json").read_text())
+        cell["config"]["deadline_ns"] = cell["requirement"] = cell["verdict"] = None
+        (folder / "cell.json").write_text(json.dumps(cell))
+    text = page_of(run, list(effects_of_runs([run], store.chunks))).text
+    assert "block, load: no deadline in common: miss ratios are not compared" in text
 
 
 def test_of_large_runs_it_is_left_to_compare(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -88,8 +88,8 @@ def _too_short(quantity: str) -> Iterator[str]:
 
 def _row(one: Effect, deadline_ns: int | None) -> Iterator[str]:
     ratio = one.quantity == RATIO
-    late = f" > {format_duration(deadline_ns)}, odds" if ratio and deadline_ns is not None else ", us"
-    yield named(one) + late
+    late = f" > {format_duration(deadline_ns)}" if deadline_ns is not None else ""
+    yield named(one) + (f"{late}, odds" if ratio else ", us")
     for value in (one.reference, one.level):
         yield words.share(value) if ratio else _time(value)
     for value in (one.times, one.lower, one.upper):

@@ -96,7 +96,8 @@ class LevelEffects:
 
 @dataclass(frozen=True, slots=True)
 class FactorEffects:
-    """What a factor does. ``others``: the factors it is matched over; ``left_out``: cells of no pair."""
+    """What a factor does. ``deadline_ns``: the one of all cells that are compared; ``others``: the factors
+    it is matched over; ``left_out``: cells of no pair."""
 
     factor: str
     reference: str
@@ -122,14 +123,15 @@ def factor_effects(
     there = matching.levels_in_turn
     _check(asked, matching)
     reference = asked.reference or there[0]
-    source = _Source(matching, asked, read, _deadline(cells, asked), {} if known is None else known)
+    source = _Source(matching, asked, read, {} if known is None else known)
     strata = [
         (about, {matching.levels[name]: name for name in names})
         for about, group in matching.alike
         for names in source.one_of_each_level(group)
     ]
+    source.agree_on_deadlines([at for _, at in strata if reference in at and len(at) > 1])
     source.left_out += (f"{name} has no partner" for name in _lone(strata, reference))
-    effects = (len(OVER_RUNS) + (source.deadline_ns is not None)) * (len(there) - 1)
+    effects = (len(OVER_RUNS) + source.ratios) * (len(there) - 1)
     levels_of_others = sum(
         len({about[place] for about, _ in strata}) for place in range(len(matching.others))
     )
@@ -195,13 +197,6 @@ def can_be_told(cells: Sequence[StoredCell], factor: str) -> bool:
     return False
 
 
-def _deadline(cells: Sequence[StoredCell], asked: FactorOptions) -> int | None:
-    if asked.deadline_ns is not None:
-        return asked.deadline_ns
-    known = {cell.record.deadline_ns for cell in cells}
-    return next(iter(known)) if len(known) == 1 else None
-
-
 class _Source:
     """The estimates of cells, each read once, and what was left out."""
 
@@ -210,19 +205,31 @@ class _Source:
         matching: Matching,
         asked: FactorOptions,
         read: store.ReadSamples,
-        deadline_ns: int | None,
         known: dict[str, Estimates],
     ) -> None:
         self._matching, self._asked, self._read = matching, asked, read
         self._known = known
         self._shortest = MOST_RELEASES
         self._confounded: dict[str, None] = {}
-        self.deadline_ns = deadline_ns
+        self.ratios, self.deadline_ns = True, asked.deadline_ns
         self.quantity = ""
         self.left_out = list(matching.left_out)
         self.doubts: list[Doubt] = []
         self.refusals: list[tuple[StoredCell, GateFinding]] = []
-        if deadline_ns is None:
+
+    def agree_on_deadlines(self, compared: Iterable[Mapping[str, str]]) -> None:
+        """Miss ratios are compared where cells that are compared with one another have one deadline; others
+        may have another."""
+        if self._asked.deadline_ns is not None:
+            return
+        each = [
+            {cell.record.deadline_ns for name in at.values() for cell in self._matching.usable(name)}
+            for at in compared
+        ]
+        every = set[int | None]().union(*each)
+        self.deadline_ns = next(iter(every)) if len(every) == 1 else None
+        self.ratios = None not in every and all(len(deadlines) < 2 for deadlines in each)
+        if not self.ratios:
             message = "no deadline in common: miss ratios are not compared"
             self.doubts.append(Doubt("no_deadline", message, "give --deadline"))
 
@@ -254,7 +261,8 @@ class _Source:
         matched = list(self._strata(level, reference, strata, others))
         if not matched:
             return None
-        quantities = self._that_runs_tell(matched[0].pairs[0][0].quantities)
+        of_each = matched[0].pairs[0][0].quantities
+        quantities = self._that_runs_tell(name for name in of_each if self.ratios or name != RATIO)
         effects = tuple(effect(name, matched, each[0]) for name in quantities)
         depends = tuple(one for name in quantities for one in interactions(name, matched, each[1]))
         pairs = sum(len(one.pairs) for one in matched)
@@ -306,9 +314,8 @@ class _Source:
         self._shortest = min(self._shortest, cell.record.n_of(judged_quantity(cell.record.meta).name))
         key = str(cell.folder)
         if key not in self._known:
-            found, refusals = estimates_of(
-                cell, self.deadline_ns, self._asked.confidence, OVER_RUNS, self._read
-            )
+            deadline = self._asked.deadline_ns or cell.record.deadline_ns
+            found, refusals = estimates_of(cell, deadline, self._asked.confidence, OVER_RUNS, self._read)
             self._known[key] = found
             self.quantity = self.quantity or judged_quantity(cell.record.meta).name
             self.refusals += ((cell, one) for one in refusals)

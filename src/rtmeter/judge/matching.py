@@ -53,8 +53,12 @@ class Matching:
     @property
     def levels_in_turn(self) -> list[str]:
         """The levels in the order in which they were measured, first those of which a run can be compared."""
-        measured = [name for name in self.levels if any(c.record.usable for c in self.repeats[name].values())]
+        measured = [name for name in self.levels if self.usable(name)]
         return list(dict.fromkeys(self.levels[name] for name in (*measured, *self.levels)))
+
+    def usable(self, name: str) -> list[StoredCell]:
+        """The repeats of a cell that can be compared."""
+        return [cell for cell in self.repeats[name].values() if cell.record.usable]
 
     @property
     def varying(self) -> list[str]:

@@ -88,6 +88,15 @@ def below(found: LevelEffects) -> Iterator[str]:
         yield f"{line[0].upper()}{line[1:]}."
 
 
+def doubts(effects: Sequence[FactorEffects]) -> list[str]:
+    """What is doubted of the effects, each once, with the factors that it is of."""
+    of: dict[str, list[str]] = {}
+    for found in effects:
+        for message in dict.fromkeys(doubt.message for doubt in found.doubts):
+            of.setdefault(message, []).append(words.label(found.factor))
+    return [f"{', '.join(factors)}: {message}" for message, factors in of.items()]
+
+
 def matched(found: FactorEffects) -> str:
     """What is alike in the cells that are compared, and which are left out."""
     over = f"matched over {', '.join(map(words.label, found.others))}" if found.others else ""

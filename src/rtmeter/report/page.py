@@ -149,6 +149,7 @@ def render(
             in_rows_only=max(0, len(leaves) - MOST_IN_FULL),
             floor=floor,
             factors=effects,
+            factor_doubts=factors.doubts(effects),
             factor_lines=factors.in_lines(effects, _FACTOR_LINES),
             quantiles=QUANTILES,
             matrices=matrix.matrices([(section.anchor, section.cell) for section in sections]),
