@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rtmeter.errors import RtmeterError
+from rtmeter.plots.chart_distribution import _thinned
 from rtmeter.plots.data import LARGEST, Detail, Series, gather
 from rtmeter.samples.rows import Samples
 from rtmeter.statistics import bins
@@ -166,6 +167,20 @@ def test_ccdf_is_the_share_at_or_above_each_point(gathered, name):
         assert np.all(np.diff(x) > 0)
         assert list(share) == [np.mean(values >= point) for point in x]
         assert x[-1] == values[values < np.inf].max()
+
+
+@pytest.mark.parametrize("points_a_decade", [12, 60])
+def test_what_a_ccdf_leaves_out_is_drawn_nowhere_too_low(points_a_decade):
+    """Steps go back from each point: up to it they are as high as it; at the deadline they are exact."""
+    values = np.unique(np.random.default_rng(5).exponential(1e5, 3_000).astype(np.int64))
+    share = 1 - np.arange(len(values)) / len(values)
+    deadline = int(values[-40]) + 1
+    x, shares, seen = _thinned(values, share, points_a_decade, deadline)
+    drawn = shares[np.searchsorted(x, values)]
+    assert np.all(drawn >= share) and np.all(drawn <= share * 10 ** (1 / points_a_decade))
+    assert drawn[-39] == share[-39] == shares[np.searchsorted(x, deadline)]
+    assert len(x) < 300 and np.all(np.diff(shares) <= 0)
+    assert list(shares[seen]) == list(share[np.searchsorted(values, x[seen])])
 
 
 def test_a_quantity_as_served_only_has_one_view(gathered):

@@ -12,6 +12,7 @@ from rtmeter.plots.grammar import Dataset, Spec, us
 from rtmeter.plots.subject import Distributions, Line, maximum
 from rtmeter.results import words
 from rtmeter.statistics.bounds import miss_ratio_bounds
+from rtmeter.statistics.drift import Bools
 from rtmeter.statistics.quantities import Floats, Ints
 
 _EMPTY_BIN = 0.7
@@ -110,14 +111,14 @@ def complementary_cdf(found: Distributions, height: int, points_a_decade: int) -
     rarest = min(1 / line.view.n for line in found.sharing)
     for line in found.lines:
         view = line.view
-        x_ns, shares = _thinned(*view.ccdf(), points_a_decade)
-        points = list(zip(x_ns / 1e3, shares.tolist(), strict=True))
+        x_ns, shares, seen = _thinned(*view.ccdf(), points_a_decade, found.deadline_ns)
+        points = list(zip(x_ns / 1e3, shares.tolist(), seen.tolist(), strict=True))
         lost = view.lost / view.n
-        points += [(x, 0.0) for x, _ in points[-1:] if not lost] + [(right, lost)]
-        band = [_band(share, line) for _, share in points]
-        columns["x"] += [round(float(x), 3) for x, _ in points]
-        columns["share"] += [_drawable(share) for _, share in points]
-        columns["one_in"] += [f"1 in {1 / share:,.4g}" if share else None for _, share in points]
+        points += [(x, 0.0, False) for x, *_ in points[-1:] if not lost] + [(right, lost, lost > 0)]
+        band = [_band(share, line) for _, share, _ in points]
+        columns["x"] += [round(float(x), 3) for x, *_ in points]
+        columns["share"] += [_drawable(share) for _, share, _ in points]
+        columns["one_in"] += [f"1 in {1 / share:,.4g}" if seen else None for _, share, seen in points]
         columns["line"] += [line.legend] * len(points)
         columns["low"] += [low for low, _ in band]
         columns["high"] += [high for _, high in band]
@@ -166,11 +167,22 @@ def _drawable(share: float) -> float:
     return max(float(f"{share:.5g}"), _NO_SHARE)
 
 
-def _thinned(x_ns: Ints, share: Floats, points_a_decade: int) -> tuple[Ints, Floats]:
-    """Of the points that many to a decade of the share, the first of each, and the last of all."""
+def _thinned(
+    x_ns: Ints, share: Floats, points_a_decade: int, deadline_ns: int | None
+) -> tuple[Ints, Floats, Bools]:
+    """Of the points that many to a decade of the share, the first of each, the last of all and those on both
+    sides of the deadline; and which are such points. Others stand where points were left out, with the
+    greatest share of these: steps that go back from each point are nowhere below what they leave out."""
     kept = np.ones(len(share), dtype=bool)
     kept[1:-1] = np.diff(np.floor(points_a_decade * np.log10(share)))[:-1] != 0
-    return x_ns[kept], share[kept]
+    if deadline_ns is not None:
+        beyond = int(np.searchsorted(x_ns, deadline_ns, side="right"))
+        kept[max(0, beyond - 1) : beyond + 1] = True
+    places = np.flatnonzero(kept)
+    after = 1 + np.flatnonzero(np.diff(places) > 1)
+    x = np.insert(x_ns[places], after, x_ns[places[after]])
+    shares = np.insert(share[places], after, share[places[after - 1] + 1])
+    return x, shares, np.insert(np.ones(len(places), dtype=bool), after, False)
 
 
 def _of_one_cell(lines: tuple[Line, ...]) -> bool:
