@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 from scripts import explained
 
 from rtmeter.explain.causes import Release
+from rtmeter.explain.words import words_of_cause
 
 
 def test_the_cause_is_what_a_late_release_has_more_than_those_in_time(tmp_path: Path) -> None:
@@ -37,6 +39,29 @@ def test_what_is_unknown_may_be_the_cause_and_is_summed_over_the_late(tmp_path: 
     assert found.unknown_ns == 400
     assert found.causes[0].key.category == "unknown" and found.causes[0].releases == 1
     assert [each.faults for each in found.releases] == [2, 1]
+
+
+BURST = "".join(f"{1200 + k} 0 fault 10 - - - user\n" for k in range(20))
+
+
+@pytest.mark.parametrize(
+    ("rest", "releases", "counted"),
+    [
+        ("", [(0, 1100, 1900, 1), (1, 1150, 1900, 1)], [("its own code ran, with 20 page faults", 20)]),
+        (
+            "1300 0 sys_in 10 - - - munmap\n1350 0 fault 10 - - - kernel\n",
+            [(0, 1000, 1900, 1), (1, 1250, 1900, 1)],
+            [("it was in the system call munmap", 1)],
+        ),
+    ],
+)
+def test_a_page_fault_counts_once_and_for_what_the_thread_did_when_it_came(
+    tmp_path: Path, rest: str, releases: list[tuple[int, int, int, int]], counted: list[tuple[str, int]]
+) -> None:
+    """One job made both releases late."""
+    found = explained(tmp_path, f"0 0 fault 10\n{BURST}{rest}", *releases)
+    assert [(words_of_cause(row), row.faults) for row in found.causes] == counted
+    assert found.releases[0].faults == 20 + counted[0][1] % 20
 
 
 def test_an_early_stamp_has_no_segments(tmp_path: Path) -> None:

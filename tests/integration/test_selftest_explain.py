@@ -179,14 +179,14 @@ def test_page_faults_are_named_only_if_there_were_so_many() -> None:
 
     def first(faults: int) -> int:
         release = Release(0, 1000 * MS, 1030 * MS, True)
-        found = Explanation((Explained(release, (), faults, Cause(Key("own"), 1.0)),), (), 0)
+        found = Explanation((Explained(release, (), (0,) * faults, Cause(Key("own"), 1.0)),), (), 0)
         return blamed(fault, [(fault, (999 * MS, 1030 * MS))], found).first
 
     assert (first(fault.faults), first(fault.faults - 1)) == (1, 0)
 
 
 def late(release_ns: int, late_ns: int, key: Key) -> Explained:
-    return Explained(Release(0, release_ns, release_ns + late_ns, True), (), 0, Cause(key, 1.0))
+    return Explained(Release(0, release_ns, release_ns + late_ns, True), (), (), Cause(key, 1.0))
 
 
 def test_the_latest_release_of_each_time_decides() -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median_low
 from typing import NamedTuple
 
@@ -42,18 +43,24 @@ class Cause:
 
 @dataclass(frozen=True)
 class Explained:
-    """``segments`` sum to the lateness; ``faults``: page faults of the thread within it. None: in time."""
+    """``segments`` sum to the lateness; ``faults_ns``: when the thread had page faults within it, in order.
+    None: in time."""
 
     release: Release
     segments: tuple[Segment, ...]
-    faults: int
+    faults_ns: tuple[int, ...]
     cause: Cause | None
+
+    @property
+    def faults(self) -> int:
+        return len(self.faults_ns)
 
 
 @dataclass(frozen=True)
 class Ranked:
     """A cause, the late releases that it is the cause of, and their lateness; ``throttled_ns``: that of those
-    in which the thread was throttled, ``throttled_as``; ``faults``: the thread's page faults within them;
+    in which the thread was throttled, ``throttled_as``; ``faults``: the thread's page faults in what
+    they have of the key, each once (one long job makes several releases late);
     ``lenders``: whose priority was lent, and the lateness of those in which it was."""
 
     key: Key
@@ -86,16 +93,16 @@ class Explanation:
 
 @dataclass(frozen=True)
 class Split:
-    """A release's lateness, taken apart; ``faults``: page faults of the thread within it."""
+    """A release's lateness, taken apart; ``faults_ns``: as Explained has it."""
 
     segments: tuple[Segment, ...]
-    faults: int
+    faults_ns: tuple[int, ...]
 
     @classmethod
     def unknown(cls, release: Release) -> Split:
         """Of a release of which no events are there."""
         span = release.release_ns, release.stamp_ns
-        return cls((Segment(*span, UNKNOWN),) if span[0] < span[1] else (), 0)
+        return cls((Segment(*span, UNKNOWN),) if span[0] < span[1] else (), ())
 
 
 def explain(trace: Trace, releases: Iterable[Release], tid: int, *, paths: bool = False) -> Explanation:
@@ -111,7 +118,7 @@ def split(known: KnownTrace, releases: Iterable[Release], tid: int, *, paths: bo
     for release in releases:
         thread = known.thread_until(tid, release.stamp_ns)
         span = release.release_ns, release.stamp_ns
-        found.append(Split(tuple(explainer.segments(thread, *span)), known.faults(thread, *span)))
+        found.append(Split(tuple(explainer.segments(thread, *span)), tuple(known.faults_ns(thread, *span))))
     return found
 
 
@@ -120,7 +127,7 @@ def concluded(releases: Sequence[Release], split: Sequence[Split]) -> Explanatio
     times = [times_by_key(one.segments) for one in split]
     usual = _usual([of for of, release in zip(times, releases, strict=True) if not release.late])
     explained = tuple(
-        Explained(release, one.segments, one.faults, _cause(one, of, usual) if release.late else None)
+        Explained(release, one.segments, one.faults_ns, _cause(one, of, usual) if release.late else None)
         for release, one, of in zip(releases, split, times, strict=True)
     )
     unknown_ns = sum(of.get(UNKNOWN, 0) for of, release in zip(times, releases, strict=True) if release.late)
@@ -166,19 +173,33 @@ def _throttled(segments: Sequence[Segment]) -> Throttled | None:
 
 def ranked(explained: Iterable[Explained]) -> tuple[Ranked, ...]:
     rows: dict[Key, Ranked] = {}
+    caused: dict[Key, list[Explained]] = {}
     for each in explained:
         if (cause := each.cause) is not None:
+            caused.setdefault(cause.key, []).append(each)
             row, lateness_ns = rows.get(cause.key, Ranked(cause.key, 0, 0)), each.release.lateness_ns
+            lent = [(cause.lent_by, lateness_ns)] if cause.lent_by else []
             rows[cause.key] = Ranked(
                 cause.key,
                 row.releases + 1,
                 row.lateness_ns + lateness_ns,
                 row.throttled_ns + (lateness_ns if cause.throttled else 0),
                 row.throttled_as or cause.throttled,
-                row.faults + each.faults,
-                together([*row.lenders, (cause.lent_by, lateness_ns)]) if cause.lent_by else row.lenders,
+                lenders=together([*row.lenders, *lent]),
             )
-    return tuple(sorted(rows.values(), key=lambda row: (-row.lateness_ns, row.key.order)))
+    counted = (replace(row, faults=_faults(caused[row.key], row.key)) for row in rows.values())
+    return tuple(sorted(counted, key=lambda row: (-row.lateness_ns, row.key.order)))
+
+
+def _faults(releases: Iterable[Explained], key: Key) -> int:
+    """How many page faults, each once, the thread had in what these releases have of the key."""
+    its = ((one, each.faults_ns) for each in releases for one in each.segments if one.key == key)
+    spans = sorted((one.start_ns, one.end_ns, faults_ns) for one, faults_ns in its)
+    counted, until_ns = 0, spans[0][0] if spans else 0
+    for start_ns, end_ns, faults_ns in spans:
+        first, last = (bisect_left(faults_ns, time_ns) for time_ns in (max(start_ns, until_ns), end_ns))
+        counted, until_ns = counted + max(last - first, 0), max(until_ns, end_ns)
+    return counted
 
 
 def chosen(explanation: Explanation, k: int | None, top: int) -> list[Explained]:

@@ -112,11 +112,11 @@ class KnownTrace:
         """The thread that has the id up to a time."""
         return bisect_left(self._ends_ns.get(tid, []), time_ns) << 32 | tid
 
-    def faults(self, thread: int, start_ns: int, end_ns: int) -> int:
-        """How many page faults it had."""
+    def faults_ns(self, thread: int, start_ns: int, end_ns: int) -> list[int]:
+        """When it had page faults, in order."""
         rows = self._faults[thread]
         first, last = (bisect_left(rows, time_ns, key=self._time) for time_ns in (start_ns, end_ns))
-        return max(last - first, 0)
+        return [self._time(row) for row in rows[first:last]]
 
     def name(self, thread: int, time_ns: int) -> str:
         """As the last event says that tells it, or the first after; ``tid N`` if none does."""

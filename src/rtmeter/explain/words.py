@@ -78,7 +78,7 @@ def _said(key: Key, throttled: Throttled | None) -> str:
 
 
 def words_of_cause(cause: Ranked) -> str:
-    """A ranked cause; of the thread's own code also the page faults, which cost it time without being its."""
+    """A ranked cause, also the page faults, which cost the thread time without being its own code."""
     said = words_of(cause.key, throttled=cause.throttled, lent_by=cause.lent_by)
-    many = cause.key.category in ("own", "own_kernel") and cause.faults >= cause.releases * _MANY_FAULTS
+    many = cause.faults >= max(cause.releases, 1) * _MANY_FAULTS
     return f"{said}, with {cause.faults:,} page faults" if many else said

@@ -25,7 +25,7 @@ from rtmeter.trace.table import FILE, StoredTrace, open_trace
 from rtmeter.values import from_json, harmless
 
 KEPT = "explanation.json"
-_VERSION = 6
+_VERSION = 7
 
 WORST = 3
 """Late releases of which all is shown."""
