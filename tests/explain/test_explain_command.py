@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from dataclasses import replace
 from pathlib import Path
 
@@ -115,6 +116,32 @@ def test_why_fewer_are_late_than_missed_is_said(tmp_path: Path, capsys: Captured
     write_traced(tmp_path / "r" / "other", "hog", replace(TRACED, id="other"))
     assert cli.invoke(["explain", str(tmp_path / "r")]) == exit_codes.PASS
     assert "16 more missed by the verdicts, skipped or lost: without a stamp" in capsys.readouterr().out
+
+
+def test_what_follows_a_verdict_by_another_deadline_explains_what_missed_that(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    """The cell has no miss by its own deadline; the folder's name has a space."""
+    one = tmp_path / "a cell" / "one"
+    write_traced(one, "hog", replace(TRACED, id="one", deadline_ns=1_000_000))
+    assert cli.invoke(["verdict", str(one), "--deadline", "300us"]) == exit_codes.FAIL
+    said = capsys.readouterr().out
+    assert f"8 of {TRACED.samples} releases missed" in said
+    command = said.partition("type rtmeter ")[2].partition(": it says why")[0]
+    assert cli.invoke(shlex.split(command)) == exit_codes.PASS
+    said = capsys.readouterr().out
+    assert f"deadline of 300us; compared with 32 of 32 in time\n8 of {TRACED.samples}" in said
+    assert cli.invoke(["explain", str(one)]) == exit_codes.PASS
+    assert f"0 of {TRACED.samples} releases are late" in capsys.readouterr().out
+    write_traced(tmp_path / "a cell" / "other", "hog", replace(TRACED, id="other", delays=lambda k: (k,)))
+    assert cli.invoke(["explain", str(tmp_path / "a cell"), "--deadline", "300us"]) == exit_codes.PASS
+    said = capsys.readouterr().out
+    assert said.index("│ one") < said.index("│ other") and f"{command.split(' ', 1)[1]}\n" in said
+    assert cli.invoke(["explain", str(tmp_path / "a cell"), "--deadline", "300us", "--json"]) == 0
+    assert [len(cell["causes"]) for cell in json.loads(capsys.readouterr().out)["cells"]] == [1, 0]
+    files = written(tmp_path, SCRIPT, (4, 1000, 2000, 1))
+    said = explain(capsys, *files, "--thread", "10", "--deadline", "1ms")[1]
+    assert "--deadline = '1ms': is of a cell; say in the file of the releases" in said
 
 
 def test_what_the_recording_lost_of_a_cell_is_said(tmp_path: Path, capsys: Captured) -> None:

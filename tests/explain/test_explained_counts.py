@@ -77,6 +77,10 @@ def test_what_is_known_of_a_late_release_reaches_as_far_as_was_kept(
     in_time, (from_ns, to_ns) = next(pair for pair in given if pair[0].k == 7)
     near = span_of(7, in_time.release_ns - TRACED.period_ns, in_time.release_ns, in_time.stamp_ns, late=False)
     assert (from_ns, to_ns) == (near.from_ns, near.to_ns)
+    given.clear()
+    explained(cell, deadline_ns=1000)
+    beyond = next(span for release, span in given if release.k == 7)
+    assert beyond == (near.from_ns, near.to_ns), "it was in time when recorded"
 
 
 def test_a_cell_of_two_threads_that_stamp_is_refused_by_its_folder(tmp_path: Path) -> None:

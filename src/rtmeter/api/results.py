@@ -166,17 +166,21 @@ class Results:
         asked = FactorOptions(factor, reference, within, _fact("confidence", confidence), force)
         return factor_effects(list(self._cells.values()), asked)
 
-    def explain(self, cell: str | None = None, *, release: int | None = None) -> CellExplanation:
+    def explain(
+        self, cell: str | None = None, *, release: int | None = None, deadline: str | int | None = None
+    ) -> CellExplanation:
         """Why the late releases of a cell were late, as ``rtmeter explain`` has it: each split into segments
         that sum to its lateness (nanoseconds), with its cause, and the causes by the lateness they carry.
 
-        ``cell`` as in samples(); ``release``: one, by its ``k``, that is split too, if it was in time.
+        ``cell`` as in samples(); ``release``: one, by its ``k``, that is split too, if it was in time;
+        ``deadline``: what is later is late, as text with a unit or nanoseconds (default: the cell's).
         Raises RtmeterError if the cell was not measured with ``--explain``, or has no such release.
         """
         from rtmeter.explain.causes import chosen
         from rtmeter.judge.explained import explained
 
-        explanation = explained(self._find(cell), release)
+        beyond = None if deadline is None else _ns("deadline", deadline)
+        explanation = explained(self._find(cell), release, deadline_ns=beyond)
         if release is not None:
             try:
                 chosen(explanation.found, release, 1)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +14,7 @@ from rtmeter.errors import RtmeterError
 from rtmeter.explain.causes import chosen
 from rtmeter.explain.words import words_of_cause
 from rtmeter.judge.explained import REMEDY, explained
+from rtmeter.judge.next_step import to_explain_one
 from rtmeter.judge.why import stampless
 from rtmeter.judge.why_cells import CellCauses, causes_of, is_traced
 
@@ -29,9 +29,16 @@ _NAMES = 3
 
 
 def explain_cells(
-    path: Path, cells: Sequence[StoredCell], release: int | None, top: int, *, as_json: bool
+    path: Path,
+    cells: Sequence[StoredCell],
+    release: int | None,
+    top: int,
+    deadline_ns: int | None,
+    *,
+    as_json: bool,
 ) -> int:
-    """Explains several cells. Raises RtmeterError if none has a trace, or one release is asked for."""
+    """Explains several cells; ``deadline_ns``: as explained() has it. Raises RtmeterError if none has a
+    trace, or one release is asked for."""
     traced = [cell for cell in cells if is_traced(cell)]
     without = [_name(cell, path) for cell in cells if not is_traced(cell)]
     if not traced:
@@ -39,23 +46,23 @@ def explain_cells(
         raise RtmeterError(message, field="PATH", value=str(path), remedy=REMEDY)
     if release is not None and len(traced) > 1:
         message = f"is of one cell, and {path} has {len(traced)} with a trace"
-        worst = causes_of(traced)[0].cell
-        remedy = f"name one: rtmeter explain {shlex.quote(str(worst.folder))} --release {release}"
+        worst = causes_of(traced, deadline_ns)[0].cell
+        remedy = f"name one: {to_explain_one(worst.folder, deadline_ns)} --release {release}"
         raise RtmeterError(message, field="--release", value=release, remedy=remedy)
     if as_json:
-        documents = _documents(traced, release)
+        documents = _documents(traced, release, deadline_ns)
         print_json({"cells": documents, "without_trace": without})
         return exit_codes.ERROR if any("error" in one for one in documents) else exit_codes.PASS
-    found = causes_of(traced)
+    found = causes_of(traced, deadline_ns)
     worst = found[0].cell
-    _show_rows(found, path)
+    _show_rows(found, path, deadline_ns)
     if without:
         more = f" and {len(without) - _NAMES:,} more" if len(without) > _NAMES else ""
         said = f"without a record of the kernel's events: {', '.join(without[:_NAMES])}{more}; {REMEDY}"
         console().print(said, markup=False, soft_wrap=True)
     if found[0].error is None and (found[0].late or release is not None):
-        console().print(f"\nrtmeter explain {shlex.quote(str(worst.folder))}", markup=False, soft_wrap=True)
-        whole = explained(worst, release)
+        console().print(f"\n{to_explain_one(worst.folder, deadline_ns)}", markup=False, soft_wrap=True)
+        whole = explained(worst, release, deadline_ns=deadline_ns)
         show_explanation(whole.found, chosen(whole.found, release, top), whole)
     return exit_codes.ERROR if any(one.error for one in found) else exit_codes.PASS
 
@@ -64,7 +71,7 @@ def _name(cell: StoredCell, path: Path) -> str:
     return str(cell.folder.relative_to(path) if cell.folder.is_relative_to(path) else cell.folder.name)
 
 
-def _show_rows(found: Sequence[CellCauses], path: Path) -> None:
+def _show_rows(found: Sequence[CellCauses], path: Path, deadline_ns: int | None) -> None:
     from rich.table import Table
 
     out, table = console(), Table("cell", "late releases", "their lateness\nus", "first causes")
@@ -78,7 +85,8 @@ def _show_rows(found: Sequence[CellCauses], path: Path) -> None:
         late = (f"{one.late:,}", microseconds(one.lateness_ns)) if one.error is None else ("?", "?")
         table.add_row(_name(one.cell, path), *late, said if one.error is None else "cannot be explained")
     print_table(out, table, markup=False)
-    if rest := sum(stampless(one.cell.record, one.late) for one in found if one.error is None):
+    whole = [one for one in found if one.error is None and deadline_ns is None]
+    if rest := sum(stampless(one.cell.record, one.late) for one in whole):
         said = f"{rest:,} more missed by the verdicts, skipped or lost: without a stamp nothing tells why"
         out.print(said, soft_wrap=True)
     for one in found:
@@ -86,13 +94,15 @@ def _show_rows(found: Sequence[CellCauses], path: Path) -> None:
             out.print(f"{_name(one.cell, path)}: {one.error}", markup=False, soft_wrap=True)
 
 
-def _documents(cells: Sequence[StoredCell], release: int | None) -> list[dict[str, object]]:
+def _documents(
+    cells: Sequence[StoredCell], release: int | None, deadline_ns: int | None
+) -> list[dict[str, object]]:
     """What explains each cell, the one with most lateness first."""
     found: list[tuple[int, dict[str, object]]] = []
     for cell in cells:
         named: dict[str, object] = {"cell": str(cell.folder)}
         try:
-            whole = explained(cell, release)
+            whole = explained(cell, release, deadline_ns=deadline_ns)
         except RtmeterError as error:
             found.append((0, named | {"error": str(error)}))
             continue

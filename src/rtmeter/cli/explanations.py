@@ -57,7 +57,9 @@ def limit_words(cell: CellExplanation) -> str:
     said += ", chosen at random" if cell.compared < cell.in_time else ""
     said += f"; {cell.unrecorded:,} late ones were not recorded" if cell.unrecorded else ""
     late = sum(each.release.late for each in cell.found.releases)
-    if cell.by_deadline and (missed := stampless_words(cell.cell.record, late)):
+    verdict = cell.cell.record.verdict
+    judged = verdict is not None and verdict.requirement.deadline_ns == cell.late_after_ns
+    if judged and (missed := stampless_words(cell.cell.record, late)):
         return said + missed
     unserved = f"; {cell.unserved:,} releases without a stamp, skipped or lost, are not explained"
     return said + (unserved if cell.unserved else "")

@@ -30,10 +30,11 @@ REMEDY = "measure it with --explain, as root"
 
 @dataclass(frozen=True)
 class CellExplanation:
-    """``tid``: the thread that stamps; ``late_after_ns``: what counts as late: the cell's deadline, or where
-    it has none its p99 (``by_deadline``); ``unserved``: releases that were skipped, lost or in flight, which
-    have no stamp; ``in_time``: how many were, of which ``compared`` are in ``found``, MOST_IN_TIME at most,
-    chosen at random, always the same ones; ``unrecorded``: late ones of which no events were kept."""
+    """``tid``: the thread that stamps; ``late_after_ns``: what counts as late: the deadline asked for, else
+    the cell's, or where it has none its p99 (not ``by_deadline``); ``unserved``: releases that were
+    skipped, lost or in flight, which have no stamp; ``in_time``: how many were, of which ``compared`` are in
+    ``found``, MOST_IN_TIME at most, chosen at random, always the same ones; ``unrecorded``: late ones of
+    which no events were kept."""
 
     cell: StoredCell
     tid: int
@@ -50,8 +51,9 @@ class CellExplanation:
         return explanation_json(self.found, self.found.releases)
 
 
-def explained(cell: StoredCell, k: int | None = None) -> CellExplanation:
-    """Explains the late releases of a cell, and the release ``k``.
+def explained(cell: StoredCell, k: int | None = None, *, deadline_ns: int | None = None) -> CellExplanation:
+    """Explains the late releases of a cell, and the release ``k``; ``deadline_ns``: beyond it one is late,
+    instead of the cell's own.
 
     Raises RtmeterError if it has no trace, or no samples.
     """
@@ -62,7 +64,8 @@ def explained(cell: StoredCell, k: int | None = None) -> CellExplanation:
     tid = _stamping(cell.record, cell.folder)
     trace = open_trace(cell.folder / FILE)
     required = cell.record.requirement
-    limit_ns = required.deadline_ns if required else _p99_ns(cell)
+    recorded_ns = required.deadline_ns if required else _p99_ns(cell)
+    limit_ns = recorded_ns if deadline_ns is None else deadline_ns
     late, in_time, unserved = 0, 0, 0
     for one in _served(cell):
         is_late = one.lateness_ns[one.measured] > limit_ns
@@ -71,7 +74,7 @@ def explained(cell: StoredCell, k: int | None = None) -> CellExplanation:
     if not late + in_time:
         message, remedy = "has no release that was served", "measure it again"
         raise RtmeterError(message, field="cell", value=str(cell.folder), remedy=remedy)
-    spans = list(_asked(cell, limit_ns, in_time, trace.kept, k))
+    spans = list(_asked(cell, limit_ns, recorded_ns, in_time, trace.kept, k))
     asked = [release for release, _ in spans]
     surroundings = None if trace.kept is None else [(span.from_ns, span.to_ns) for _, span in spans]
     found = explain_parts(trace.parts(), asked, tid, surroundings)
@@ -80,9 +83,8 @@ def explained(cell: StoredCell, k: int | None = None) -> CellExplanation:
     if trace.kept is not None:
         compared = sum(not one.late and one.k in there for one in asked)
     unrecorded = sum(one.late and one.k not in there for one in asked)
-    return CellExplanation(
-        cell, tid, found, limit_ns, required is not None, unserved, in_time, compared, unrecorded
-    )
+    by_deadline = required is not None or deadline_ns is not None
+    return CellExplanation(cell, tid, found, limit_ns, by_deadline, unserved, in_time, compared, unrecorded)
 
 
 def _served(cell: StoredCell) -> Iterator[Served]:
@@ -95,9 +97,15 @@ def _p99_ns(cell: StoredCell) -> int:
 
 
 def _asked(
-    cell: StoredCell, limit_ns: int, in_time: int, kept: frozenset[int] | None, k: int | None
+    cell: StoredCell,
+    limit_ns: int,
+    recorded_ns: int,
+    in_time: int,
+    kept: frozenset[int] | None,
+    k: int | None,
 ) -> Iterator[tuple[Release, Span]]:
-    """The late ones, those in time that they are compared with, and the release k."""
+    """The late ones, those in time that they are compared with, and the release k. What was kept of each
+    goes by what was late when it was recorded, beyond ``recorded_ns``."""
     drawn = np.array(sorted(random.Random(0).sample(range(in_time), min(in_time, MOST_IN_TIME))), np.int64)
     there = np.array(sorted(kept or ()), np.int64)
     margin_ns = TraceChoice.of(cell.record.recorded).late_ns
@@ -111,7 +119,8 @@ def _asked(
         rows = one.measured & (is_late | (one.k == k)) | compared
         times = (one.k, one.before_ns, one.release_ns, one.stamp_ns, is_late)
         for number, before, release, stamp, late in zip(*(c[rows].tolist() for c in times), strict=True):
-            span = span_of(number, before, release, stamp, late=late, late_ns=margin_ns)
+            as_late = stamp - release > recorded_ns
+            span = span_of(number, before, release, stamp, late=as_late, late_ns=margin_ns)
             yield Release(number, release, stamp, late), span
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from rtmeter.judge.rule import LEVEL_TOO_HIGH, NO_LEVEL
 from rtmeter.model import GateFinding, Verdict
@@ -14,6 +16,7 @@ from rtmeter.statistics.evidence import FEWEST_JUDGED, TOO_FEW
 from rtmeter.statistics.extremes import FEWEST_RELEASES
 from rtmeter.statistics.words import about
 from rtmeter.trace.table import FILE
+from rtmeter.values import format_duration
 
 _ANEW = ", and measure anew: no length of run helps before"
 _WHILE_LATER = f"find out what the machine did while releases were later (the plot over time), end it{_ANEW}"
@@ -129,12 +132,20 @@ def _look(verdict: Verdict, runs: Sequence[StoredCell]) -> str:
     if most == "lost":
         return _WHERE_TO_LOOK.get((record.measurement, most)) or _WHERE_TO_LOOK["", most]
     if traced := [run.folder for run in runs if (run.folder / FILE).is_file()]:
-        return f"type rtmeter explain {traced[0]}: it says why each release was late"
+        own, asked = record.requirement, verdict.requirement.deadline_ns
+        command = to_explain_one(traced[0], None if own and own.deadline_ns == asked else asked)
+        return f"type {command}: it says why each release was late"
     if verdict.support and verdict.support.growth == "unknown":
         return _NO_ORDER
     if record.imported or record.clock.get("id") == "scripted":
         return _WHERE_TO_LOOK["", most]
     return "measure again with --explain (in a campaign explain: true), which says why releases were late"
+
+
+def to_explain_one(cell: Path, deadline_ns: int | None) -> str:
+    """The command that explains a cell; ``deadline_ns``: what is late, if not by the cell's own deadline."""
+    beyond = "" if deadline_ns is None else f" --deadline {format_duration(deadline_ns)}"
+    return f"rtmeter explain {shlex.quote(str(cell))}{beyond}"
 
 
 def _measure(verdict: Verdict, runs: Sequence[StoredCell]) -> str:

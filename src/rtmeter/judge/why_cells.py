@@ -35,17 +35,19 @@ def to_explain(cells: Iterable[StoredCell]) -> StoredCell | None:
     return next((cell for cell, verdict in verdicts if verdict is None or verdict.misses), None)
 
 
-def causes_of(cells: Iterable[StoredCell]) -> list[CellCauses]:
-    """Those of cells with a trace, the one with most lateness first."""
-    return sorted((_causes(cell) for cell in cells), key=lambda one: -one.lateness_ns)
+def causes_of(cells: Iterable[StoredCell], deadline_ns: int | None = None) -> list[CellCauses]:
+    """Those of cells with a trace, the one with most lateness first; ``deadline_ns``: as explained() has
+    it."""
+    return sorted((_causes(cell, deadline_ns) for cell in cells), key=lambda one: -one.lateness_ns)
 
 
-def _causes(cell: StoredCell) -> CellCauses:
-    found = why(cell)
-    if found is not None:
-        return CellCauses(cell, found.late, found.lateness_ns, found.causes)
+def _causes(cell: StoredCell, deadline_ns: int | None) -> CellCauses:
+    kept = why(cell) if deadline_ns is None else None
+    if kept is not None:
+        return CellCauses(cell, kept.late, kept.lateness_ns, kept.causes)
     try:
-        explained(cell)
+        found = explained(cell, deadline_ns=deadline_ns).found
     except RtmeterError as error:
         return CellCauses(cell, error=error)
-    return CellCauses(cell)
+    late = [each.release.lateness_ns for each in found.releases if each.release.late]
+    return CellCauses(cell, len(late), sum(late), found.causes)

@@ -52,6 +52,12 @@ def command(
     release: Annotated[
         int | None, typer.Option(metavar="K", help="Show this release's segments.", show_default=False)
     ] = None,
+    deadline: Annotated[
+        str | None,
+        typer.Option(
+            metavar="1ms", help="Late is what is later (default: the cell's deadline).", show_default=False
+        ),
+    ] = None,
     top: Annotated[int, typer.Option(metavar="N", min=0, help="Show those of the N latest.")] = 3,
     self_test: Annotated[
         bool,
@@ -80,6 +86,7 @@ def command(
     """Explains the late releases."""
     from rtmeter.cli.explanations import show_explanation
     from rtmeter.cli.output import print_json
+    from rtmeter.cli.requirement_options import stated
     from rtmeter.errors import RtmeterError
     from rtmeter.explain.causes import chosen
     from rtmeter.explain.document import explanation_json
@@ -89,6 +96,10 @@ def command(
     for option, given in (("--only", only), ("--times", times)):
         if given is not None:
             raise RtmeterError("goes with --self-test", field=option, value=given, remedy="leave it out")
+    deadline_ns = stated(deadline, None, None, None).get("deadline_ns")
+    if path is None and deadline is not None:
+        remedy = "say in the file of the releases which are late"
+        raise RtmeterError("is of a cell", field="--deadline", value=deadline, remedy=remedy)
     if path is None:
         cell, found = None, _scripted(events, releases, thread)
     else:
@@ -103,8 +114,8 @@ def command(
         if len(cells) > 1:
             from rtmeter.cli.explained_cells import explain_cells
 
-            return explain_cells(path, cells, release, top, as_json=as_json)
-        cell = explained(cells[0], release)
+            return explain_cells(path, cells, release, top, deadline_ns, as_json=as_json)
+        cell = explained(cells[0], release, deadline_ns=deadline_ns)
         found = cell.found
     shown = chosen(found, release, top)
     if as_json:
