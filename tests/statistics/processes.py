@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -112,6 +113,38 @@ class RareCause:
         late = np.flatnonzero(generator.random(n) < self.share)
         values[late] = SECOND[self.kind].isf(1 - generator.random(len(late)))
         return np.asarray(np.rint(values), dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class Load:
+    """Load that comes for ``on`` releases and goes for ``off``, on average, over independent exponential
+    values: while it is there, some are 10 ms late, so many in ``RUN`` releases, on average."""
+
+    RUN: ClassVar[int] = 20_000
+
+    on: int
+    off: int
+    misses: float = 200
+
+    @property
+    def name(self) -> str:
+        few = "" if self.misses == 200 else f", {self.misses:g} misses"
+        return f"slow load, on for {self.on:,} of {self.RUN:,} releases and off for {self.off:,}{few}"
+
+    @property
+    def ratio(self) -> float:
+        return self.misses / self.RUN
+
+    def draw(self, generator: Generator) -> Ints:
+        cycle = self.on + self.off
+        spells = max(8, 4 * self.RUN // self.on)
+        lengths = generator.exponential(np.tile([self.on, self.off], spells)).astype(np.int64)
+        on = np.repeat(np.tile([True, False], spells), lengths)
+        start = generator.integers(0, max(1, len(on) - self.RUN))  # far into it: as it is at any time
+        on = np.resize(on[start:], self.RUN)
+        values = Process("exponential").draw(generator, self.RUN)
+        values[on & (generator.random(self.RUN) < self.ratio * cycle / self.on)] = 10_000_000
+        return values
 
 
 def armax_tail(generator: Generator, n: int, theta: float) -> Floats:

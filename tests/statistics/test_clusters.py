@@ -8,6 +8,7 @@ from simulation import Simulation
 
 from rtmeter.statistics.clusters import (
     INDEX_NOISE,
+    MOST_EXCEEDANCES,
     chance_run_length,
     decluster,
     dependence,
@@ -15,6 +16,9 @@ from rtmeter.statistics.clusters import (
     longest_run,
     run_length_of,
 )
+
+MINUTE = 60_000
+"""Releases at 1 kHz."""
 
 
 def indices(*at: int) -> np.ndarray:
@@ -130,7 +134,40 @@ def test_clustered_misses_are_deflated_by_what_geometric_clusters_cost(
     assert np.mean(effects) == pytest.approx((2 - 0.4) / 0.4, rel=0.2)
 
 
-def test_gaps_are_beyond_chance_only_among_few_misses() -> None:
-    assert chance_run_length(5, 600_000) == 1200
-    assert chance_run_length(1000, 600_000) == 0
-    assert chance_run_length(0, 600_000) == 0
+def few_grouped(generator: np.random.Generator, exceedances: int) -> bool:
+    at = np.sort(generator.choice(MINUTE, exceedances, replace=False))
+    return chance_run_length(at, MINUTE) > 0
+
+
+@pytest.mark.parametrize("exceedances", [2, 6, 20, 100, 399])
+def test_few_independent_exceedances_are_seldom_grouped(
+    exceedances: int, simulate: Simulation, rates: Rates, sized: Sized
+) -> None:
+    found = simulate(few_grouped, sized("runs", reduced=100, full=5000), exceedances)
+    rates.at_most(0.06, found, "few independent exceedances are grouped", f"{exceedances} of them")
+
+
+def test_gaps_that_are_beyond_chance_together_group_few_misses() -> None:
+    """No gap is by itself: 500 releases, of six misses of a minute at 1 kHz, chance shows in one of four."""
+    spell = np.arange(5, dtype=np.int64) * 500
+    pair = indices(1_000, 1_500, 15_000, 29_000, 40_000, 55_000)
+    assert chance_run_length(pair, MINUTE) == 0
+    misses = np.append(spell, 40_000)
+    assert chance_run_length(misses, MINUTE) == 500
+    found = dependence(misses, misses, 0, MINUTE)
+    assert found.clusters.sizes.tolist() == [5, 1]
+    assert found.design_effect == found.clusters.design_effect == 1 + (26 / 6 - 1) * 2
+
+
+def test_gaps_of_many_exceedances_and_of_one_group_nothing() -> None:
+    spells = np.concatenate([np.arange(20, dtype=np.int64) * 3 + 2_000 * at for at in range(20)])
+    assert chance_run_length(spells[:-1], MINUTE) == 3
+    assert len(spells) == MOST_EXCEEDANCES and chance_run_length(spells, MINUTE) == 0
+    assert chance_run_length(indices(5), MINUTE) == chance_run_length(indices(), MINUTE) == 0
+
+
+def test_gaps_longer_than_the_median_of_independent_ones_group_nothing() -> None:
+    """Of 100 misses, even ones of less than the whole run: by as many gaps chance makes clusters."""
+    every = np.arange(100, dtype=np.int64)
+    assert chance_run_length(410 * every, MINUTE) == 410
+    assert chance_run_length(420 * every, MINUTE) == 0

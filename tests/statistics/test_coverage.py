@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 import pytest
-from processes import CLUSTERED, INDEPENDENT, Process, lognormal
+from processes import CLUSTERED, INDEPENDENT, Load, Process, lognormal
 from rates import Rate, Rates, Sized
 from scipy.signal import lfilter
 from simulation import Simulation
@@ -100,6 +100,21 @@ def test_the_bound_covers_where_only_misses_cluster(
     covered = (upper >= clusters / theta / N for upper in uppers if upper is not None)
     case = f"bursts of index {theta}, {clusters} a run"
     rates.at_least(0.92, covered, COVERED, case)
+
+
+def bound_under(generator: np.random.Generator, load: Load) -> float | None:
+    return bound(load.draw(generator), 5 * MS)
+
+
+@pytest.mark.parametrize("on", [200, 400])
+def test_a_load_that_comes_ten_times_a_run_seldom_passes_by_few_misses(
+    on: int, simulate: Simulation, rates: Rates, sized: Sized
+) -> None:
+    """Below the deadline nothing tells of it, and the misses are too few for an extremal index."""
+    load = Load(on, 2_000 - on, 24)
+    uppers = simulate(bound_under, sized("runs", reduced=60, full=2000), load)
+    passed = (upper is not None and upper <= load.ratio / EXCESS for upper in uppers)
+    rates.at_most(0.05, passed, PASSED, load.name)
 
 
 AUTOREGRESSIVE = 50_000

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from processes import CLUSTERED, INDEPENDENT, Process
+from processes import CLUSTERED, INDEPENDENT, Load, Process
 from rates import Rates, Sized
 from simulation import Simulation
 
@@ -54,31 +54,6 @@ class Stalls:
 
 
 @dataclass(frozen=True)
-class Load:
-    """Load that comes and goes, on for a fifth of the time; while it is there 1 in 20 is late."""
-
-    spell: int
-
-    @property
-    def name(self) -> str:
-        return f"slow load, on for {self.spell:,} of {N:,} releases and off for {4 * self.spell:,}"
-
-    @property
-    def ratio(self) -> float:
-        return 0.2 * 0.05
-
-    def draw(self, generator: np.random.Generator) -> np.ndarray:
-        spells = max(8, 4 * N // self.spell)
-        lengths = generator.exponential(np.tile([self.spell, 4 * self.spell], spells)).astype(np.int64)
-        on = np.repeat(np.tile([True, False], spells), lengths)
-        start = generator.integers(0, max(1, len(on) - N))  # far into it: as it is at any time
-        on = np.resize(on[start:], N)
-        values = Process("exponential").draw(generator, N)
-        values[on & (generator.random(N) < 0.05)] = 2 * DEADLINE_NS
-        return values
-
-
-@dataclass(frozen=True)
 class Tail:
     """The misses of a stationary process, so many clusters a run."""
 
@@ -113,7 +88,8 @@ def failed(
 SYSTEMS = (
     *(Tail(process, clusters) for process in (INDEPENDENT[0], CLUSTERED[0]) for clusters in (0.5, 3.5, 30)),
     *(Stalls(a_run) for a_run in (0.04, 0.2, 0.5, 2)),
-    *(Load(spell) for spell in (500, 2_000)),
+    *(Load(spell, 4 * spell) for spell in (500, 2_000)),
+    *(Load(spell, 4_000 - spell, 6) for spell in (400, 800)),
 )
 
 

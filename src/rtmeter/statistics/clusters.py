@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
+import scipy
 
 Indices = npt.NDArray[np.int64]
 """Ascending release indices, shape (exceedances,)."""
@@ -26,6 +27,10 @@ INDEX_NOISE = 2.3
 LONGEST_BURST = 0.25
 """All exceedances within this share of the run are one burst: of FEWEST_FOR_INDEX independent ones, one case
 in ten billion."""
+
+CHANCE = 0.05
+"""The risk that few independent exceedances are grouped, divided among their gaps as these are alike
+(tests/statistics/test_clusters.py)."""
 
 MOST_EXCEEDANCES = 400
 """Exceedances at which the dependence near the deadline is looked at when there are fewer misses."""
@@ -109,12 +114,23 @@ def longest_run(at: Indices) -> int:
     return int(decluster(at, 1).sizes.max(initial=0))
 
 
-def chance_run_length(exceedances: int, n: int) -> int:
-    """A gap so short that independent exceedances would show it in one run of 20 only; 0 if none is.
+def chance_run_length(at: Indices, n: int) -> int:
+    """A gap so short that independent exceedances, of n releases, would show so many no longer in one run of
+    20 only; 0 if none is, or there are MOST_EXCEEDANCES: of so many, what clusters is seen otherwise.
 
-    Among m independent exceedances of n releases, about m^2 r / n pairs of neighbours are at most r apart.
+    Of m independent ones a gap is no longer than r with probability 1 - (1 - r / n)^m; how many are, is tried
+    for the gaps that occur up to the median of independent ones, each at a share of the risk: of longer ones
+    chance makes clusters.
     """
-    return int(0.05 * n / exceedances**2) if exceedances else 0
+    exceedances = len(at)
+    if not 2 <= exceedances < MOST_EXCEEDANCES:
+        return 0
+    gaps = np.sort(np.diff(at))
+    shorter = -np.expm1(exceedances * np.log1p(-gaps / n))
+    chance = scipy.special.bdtrc(np.arange(len(gaps)), len(gaps), shorter)
+    chance[shorter > 0.5] = 1.0
+    least = int(chance.argmin())
+    return int(gaps[least]) if chance[least] < CHANCE / (1 + math.log(exceedances)) else 0
 
 
 def dependence(misses: Indices, near: Indices, threshold_ns: int, n: int) -> Dependence:
@@ -125,7 +141,7 @@ def dependence(misses: Indices, near: Indices, threshold_ns: int, n: int) -> Dep
     (2 - theta) / theta, that of geometric cluster sizes, and that of the clusters found, where either of
     the two is dependent; and that of the clusters of misses, however few.
     """
-    run_length, effects = chance_run_length(len(misses), n), [1.0]
+    run_length, effects = chance_run_length(misses, n), [1.0]
     for at in (near, misses):
         theta, apart = _clustering(at, n)
         if theta is not None and theta < 1 - INDEX_NOISE / math.sqrt(len(at)):
