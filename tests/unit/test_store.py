@@ -172,6 +172,22 @@ def test_a_run_that_loses_the_race_for_a_folder_takes_another(
         assert folder == tmp_path / "free"
 
 
+@pytest.mark.parametrize("way", ["results", "results/machine", "results/machine/c"])
+@pytest.mark.parametrize("kind", ["file", "dangling link"])
+def test_a_run_below_what_is_no_folder_is_refused_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str, kind: str
+) -> None:
+    """As a link to a disk that is not mounted; it is no race that another attempt would win."""
+    tried = iter([tmp_path / "results" / "machine" / "c" / "run"])
+    monkeypatch.setattr(store, "new_run_folder", lambda *_: next(tried))
+    what = tmp_path / way
+    what.parent.mkdir(parents=True, exist_ok=True)
+    what.touch() if kind == "file" else what.symlink_to(tmp_path / "disk" / "results")
+    with pytest.raises(RtmeterError, match="cannot be written: "), store.own_run_folder(tmp_path, "c"):
+        pass
+    assert what.is_symlink() or what.is_file()
+
+
 def test_a_cell_is_written_by_one_process_at_a_time(tmp_path: Path) -> None:
     with store.NewCell(tmp_path / "cell") as first:
         (first.folder / "half").touch()

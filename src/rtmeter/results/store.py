@@ -59,6 +59,7 @@ def writing(path: Path) -> Iterator[None]:
             errno.EACCES: "choose a folder you may write to",
             errno.EROFS: "choose a folder you may write to",
             errno.ENAMETOOLONG: "give it a shorter name",
+            errno.EEXIST: "it is no folder: choose another with --out, or mount or remove what is there",
         }
         raise RtmeterError(
             f"cannot be written: {(error.strerror or str(error)).lower()}",
@@ -212,10 +213,11 @@ def own_run_folder(out: Path, campaign: str, machine: str | None = None) -> Iter
     while True:
         folder = new_run_folder(out, campaign, machine)
         made = [folder, *(parent for parent in folder.parents if not parent.exists())]
-        with writing(folder), contextlib.suppress(FileExistsError):  # another's, since it was looked for
+        with writing(folder):
             folder.parent.mkdir(parents=True, exist_ok=True)
-            folder.mkdir()
-            break
+            with contextlib.suppress(FileExistsError):  # another's, since it was looked for
+                folder.mkdir()
+                break
     try:
         yield folder
     finally:
