@@ -165,7 +165,7 @@ LOC:          1          1   Local timer interrupts
     ("steal", "high", "the hypervisor took 33%", {"/proc/stat": "cpu 100 0 100 1000 0 0 0 100 0 0"}, CYCLIC),
     ("steal", "info", "took 0.5%", {"/proc/stat": "cpu 100 0 99 1000 0 0 0 1 0 0"}, CYCLIC),
     ("pressure", "medium", "cpu 42.5%", {"/proc/pressure/cpu": "some avg10=42.50 avg60=0.00"}, CYCLIC),
-    ("cpu_not_usable", "fatal", "CPU 1 is off", {f"{CPU}/online": "0"}, CYCLIC),
+    ("cpu_not_usable", "fatal", "CPU 1 is off", {f"{CPU}/online": "0", f"{CPU}/cpu1/online": "0"}, CYCLIC),
 ]  # fmt: skip
 """(id, grade, a part of its value, the files that make it so, what is intended)"""
 
@@ -266,6 +266,17 @@ FIXES: list[tuple[str, str, dict[str, str | None], Intent]] = [
      {"/proc/irq/36/effective_affinity_list": "1"}, CYCLIC),
 ]  # fmt: skip
 """(id, the whole remedy, the files that make it so, what is intended)"""
+
+
+def test_of_a_cpu_that_is_not_there_it_is_said_and_nothing_else(machine: PlantedMachine) -> None:
+    machine.plant({f"{CPU}/online": "0", f"{CPU}/cpu1/online": "0", f"{CPU}/isolated": ""})
+    found = machine.findings(Intent(cpus=(1, 9)))
+    assert found["cpu_not_usable"].value == "CPU 9 does not exist; this machine has 0; CPU 1 is off"
+    assert found["cpu_not_usable"].fix == f"choose among 0; echo 1 > {CPU}/cpu1/online"
+    assert found["cpu_not_isolated"].value == "CPU 1 is not isolated"
+    absent = machine.findings(Intent(cpus=(9,)))
+    assert absent["cpu_not_usable"].fix == "choose among 0"
+    assert "cpu_not_isolated" not in absent
 
 
 @pytest.mark.parametrize(("name", "fix", "files", "intent"), FIXES)

@@ -8,11 +8,12 @@ from dataclasses import replace
 from rtmeter.host.threads import cpu_set
 from rtmeter.machine.finding import KERNEL_CONFIGURATION, KERNEL_HARDWARE, Finding, Grade, Kind
 from rtmeter.machine.reading import Machine
+from rtmeter.values import format_cpus
 
 NOT_USABLE = Kind(
     "cpu_not_usable",
     "fatal",
-    "a thread cannot be bound to a CPU that is off, or outside the cpuset of its process",
+    "a thread cannot be bound to a CPU that is off or does not exist",
     "sched_setaffinity(2)",
 )
 NO_CPU = Kind(
@@ -94,10 +95,10 @@ _MOVING_POWERSAVE = ("intel_pstate", "amd-pstate-epp")
 
 def check(machine: Machine) -> Iterator[Finding]:
     """The state of the CPUs intended, and the clock."""
-    if machine.intent.cpus is None:
+    if machine.intent.cpus is None or machine.named_cpus is None:
         yield NO_CPU.found(f"any of {len(machine.cpus)} CPUs")
     else:
-        yield from _placement(machine, frozenset(machine.intent.cpus))
+        yield from _placement(machine, frozenset(machine.intent.cpus), machine.named_cpus)
     yield from _governors(machine)
     yield from _idle_states(machine)
     yield from _siblings(machine)
@@ -111,13 +112,20 @@ def _list(cpus: frozenset[int] | list[int]) -> str:
     return ",".join(map(str, sorted(cpus)))
 
 
-def _placement(machine: Machine, wanted: frozenset[int]) -> Iterator[Finding]:
-    off = wanted - machine.online
+def _placement(machine: Machine, wanted: frozenset[int], there: frozenset[int]) -> Iterator[Finding]:
     if not machine.online:
         yield NOT_USABLE.unknown(machine.why_not(f"{_CPU}/online"))
-    elif off:
-        commands = "; ".join(f"echo 1 > {_CPU}/cpu{cpu}/online" for cpu in sorted(off))
-        yield NOT_USABLE.found(f"CPU {_list(off)} is off or does not exist", fix=commands)
+        return
+    value, fix = [], []
+    if wanted - there:
+        online = format_cpus(machine.online)
+        value.append(f"CPU {_list(wanted - there)} does not exist; this machine has {online}")
+        fix.append(f"choose among {online}")
+    if off := there - machine.online:
+        value.append(f"CPU {_list(off)} is off")
+        fix += [f"echo 1 > {_CPU}/cpu{cpu}/online" for cpu in sorted(off)]
+    if value:
+        yield NOT_USABLE.found("; ".join(value), fix="; ".join(fix))
 
 
 def _governors(machine: Machine) -> Iterator[Finding]:

@@ -43,9 +43,9 @@ def check(machine: Machine) -> Iterator[Finding]:
     hierarchy = find("cpuset", machine.root, machine.process)
     measured = _measured_group(machine, hierarchy)
     yield from _overlaps(machine, hierarchy, measured)
-    if machine.intent.cpus is None:
+    wanted = machine.named_cpus
+    if wanted is None:
         return
-    wanted = frozenset(machine.intent.cpus)
     if measured is None:
         yield from _outside(machine, hierarchy, wanted)
     yield from _isolation(machine, wanted, measured)

@@ -59,9 +59,9 @@ _WORKQUEUES = "/sys/devices/virtual/workqueue/cpumask"
 
 def check(machine: Machine) -> Iterator[Finding]:
     """What interrupts the intended CPUs and, for round trips, who handles the packets."""
-    if machine.intent.cpus is not None:
-        yield from _interrupts(machine, frozenset(machine.intent.cpus))
-        yield from _workqueues(machine, frozenset(machine.intent.cpus))
+    if machine.named_cpus is not None:
+        yield from _interrupts(machine, machine.named_cpus)
+        yield from _workqueues(machine, machine.named_cpus)
     balancers = [task.tid for task in machine.tasks if task.name == "irqbalance" and task.pid == task.tid]
     if balancers:
         yield IRQ_BALANCER.found(f"irqbalance runs ({balancers[0]})")

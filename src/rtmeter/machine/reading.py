@@ -20,6 +20,8 @@ from rtmeter.values import Scheduling
 Workload = Literal["cyclic", "roundtrip"]
 
 
+_CPU = "/sys/devices/system/cpu"
+
 DEFAULT_SCHEDULING = Scheduling("fifo", priority=80)
 
 
@@ -88,7 +90,17 @@ class Machine:
     @cached_property
     def online(self) -> frozenset[int]:
         """The CPUs that run."""
-        return cpu_set(self.text("/sys/devices/system/cpu/online") or "")
+        return cpu_set(self.text(f"{_CPU}/online") or "")
+
+    @cached_property
+    def named_cpus(self) -> frozenset[int] | None:
+        """The CPUs intended that there are, whether they run or are off; None if none are named."""
+        if self.intent.cpus is None:
+            return None
+        return frozenset(cpu for cpu in self.intent.cpus if self._has_cpu(cpu))
+
+    def _has_cpu(self, cpu: int) -> bool:
+        return not self.online or cpu in self.online or self.exists(f"{_CPU}/cpu{cpu}/online")
 
     @cached_property
     def cpus(self) -> tuple[int, ...]:

@@ -69,8 +69,8 @@ def check(machine: Machine) -> Iterator[Finding]:
     yield from _above(machine)
     if not machine.sees_kernel_threads:
         yield HIDDEN_TASKS.unknown("/proc shows no kernel thread: it is that of a container")
-    if machine.intent.cpus is not None:
-        yield from _on_the_cpus(machine, frozenset(machine.intent.cpus))
+    if machine.named_cpus is not None:
+        yield from _on_the_cpus(machine, machine.named_cpus)
 
 
 def _above(machine: Machine) -> Iterator[Finding]:
