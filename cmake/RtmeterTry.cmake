@@ -1,6 +1,7 @@
 # rtmeter_try(ADAPTER RESULT [ROS] package...): whether CMake can read what the packages bring. Their files may end
 # the configure, for what they need is not there; that shall cost one adapter, not all.
-# rtmeter_adapter_needs(ADAPTER package...): leaves an adapter out, and its CMakeLists.txt, if it cannot.
+# rtmeter_adapter_needs(ADAPTER package...): leaves an adapter out, and its CMakeLists.txt, if it cannot. Both take
+# NO_SYSTEM_ENVIRONMENT_PATH, as find_package does.
 include_guard(GLOBAL)
 set(RTMETER_TRY_FOLDER ${CMAKE_CURRENT_LIST_DIR}/try)
 
@@ -22,7 +23,7 @@ endfunction()
 # RESULT: empty if it can, otherwise why not. What went well is not tried again until something is sourced or
 # installed.
 function(rtmeter_try ADAPTER RESULT)
-  cmake_parse_arguments(PARSE_ARGV 2 try "ROS" "" "")
+  cmake_parse_arguments(PARSE_ARGV 2 try "ROS;NO_SYSTEM_ENVIRONMENT_PATH" "" "")
   set(folder ${CMAKE_BINARY_DIR}/try/${ADAPTER})
   set(installed "")
   string(REPLACE ":" ";" prefixes "$ENV{AMENT_PREFIX_PATH}:$ENV{CMAKE_PREFIX_PATH}")
@@ -53,6 +54,7 @@ function(rtmeter_try ADAPTER RESULT)
   execute_process(
     COMMAND ${CMAKE_COMMAND} -G ${CMAKE_GENERATOR} -S ${RTMETER_TRY_FOLDER} -B ${folder} ${same}
             "-DPACKAGES=${try_UNPARSED_ARGUMENTS}" -DROS=${try_ROS}
+            -DNOT_BY_PATH=${try_NO_SYSTEM_ENVIRONMENT_PATH}
     RESULT_VARIABLE code
     OUTPUT_VARIABLE text
     ERROR_VARIABLE text)

@@ -161,7 +161,10 @@ def test_no_package_of_another_ros_2_stands_in_for_one_that_is_sourced(
 def test_the_adapters_of_a_ros_2_that_is_sourced_are_built(
     tmp_path: Path, found: tuple[Path, Rows], told: bool
 ) -> None:
+    """Also where PATH leads to another first, with packages that the one that is sourced lacks."""
     build, without = found
+    for name in ("rclcpp", "rclcpp_action", "tlsf_cpp"):
+        plant_package(tmp_path / "another", name, f'message(FATAL_ERROR "another {name}")')
     for name in ("rcl", "rmw", "rclcpp"):
         target = f"{name}::{name}"
         config = f"if(NOT TARGET {target})\n  add_library({target} INTERFACE IMPORTED)\nendif()\n"
@@ -170,6 +173,7 @@ def test_the_adapters_of_a_ros_2_that_is_sourced_are_built(
         tmp_path, "rosidl_default_generators", "function(rosidl_generate_interfaces)\nendfunction()\n"
     )
     sourced = {"AMENT_PREFIX_PATH": str(tmp_path), "ROS_DISTRO": "planted"}
+    sourced["PATH"] = f"{tmp_path / 'another' / 'bin'}:{os.environ['PATH']}"
     rows = configure(build, sourced | ({"CMAKE_PREFIX_PATH": str(tmp_path)} if told else {}))
     assert rows["rcl"] == rows["ros2"] == ("built", "")
     assert rows["rclpy"] == (
