@@ -93,6 +93,39 @@ def test_who_hears_none_but_what_comes_back_hears_nothing(tmp_path: Path) -> Non
     }
 
 
+def hears(name: str, topic: str, **more: Any) -> dict[str, Any]:
+    return {"node_name": name, "subscribers": [pub(topic)], **more}
+
+
+@pytest.mark.parametrize("turned", [False, True])
+def test_each_node_that_only_hears_has_a_stage_whatever_the_others_are_called(
+    tmp_path: Path, turned: bool
+) -> None:
+    log = [hears("log_1", "t"), hears("log", "t", number=2), hears("log_1", "t"), hears("t", "t")]
+    source = {"node_name": "s", "publishers": [pub("t", period_ms=10)]}
+    found = read(robot(tmp_path, nodes=[source, *(reversed(log) if turned else log)]))
+    assert [stage.get("inputs") for stage in found.stages.values()] == [None] + [["t"]] * 5
+
+
+def test_topics_that_differ_only_in_what_no_stage_is_called_by_are_not_one(tmp_path: Path) -> None:
+    nodes = [{"node_name": "s", "publishers": [pub("x/y", period_ms=10)]}]
+    found = read(robot(tmp_path, nodes=[*nodes, hears("a", "x_y"), hears("b", "/x/y")]))
+    assert found.stages["b"] == {"inputs": ["x_y"]} and "a" not in found.stages
+    assert found.differs == ["a does not hear x_y, which nobody publishes"]
+
+
+@pytest.mark.parametrize("name", ["yes", "no", "on", "null", "true", "N", "nan"])
+def test_what_yaml_takes_for_no_text_is_quoted(tmp_path: Path, name: str) -> None:
+    nodes = [{"node_name": name, "publishers": [pub(name, period_ms=10)]}, hears("log", name)]
+    text = read(robot(tmp_path, nodes=nodes)).yaml()
+    assert yaml.safe_load(text)["stages"] == {
+        name: {"period": "10ms", "process": name},
+        "log": {"inputs": [name]},
+    }
+    (tmp_path / "graph.yaml").write_text(text)
+    settle({"measurement": "chain", "adapter": "null", "graph": str(tmp_path / "graph.yaml")})
+
+
 NODE = "nodes.emplace_back(std::make_shared<typename SystemType::{}>(nodes::{}Settings{{{}}}));\n"
 
 
@@ -146,6 +179,16 @@ def test_a_reference_system_has_a_stage_for_each_node(tmp_path: Path) -> None:
     assert "the nodes do no work (number_crunch_limit)" in found.differs
 
 
+def test_nodes_in_comments_are_none(tmp_path: Path) -> None:
+    old = node("Transform", '.node_name = "Old", .input_topic = "//points", .output_topic = "old"')
+    found = read(car(tmp_path, f"// {old}", f"/* {old}{old} */\n", old))
+    assert list(found.stages) == [*read(car(tmp_path)).stages, "Old"]
+    assert "Old does not hear //points, which nobody publishes" in found.differs
+    (tmp_path / "builder.hpp").write_text(f"// {old}")
+    with pytest.raises(RtmeterError, match="no graph that is known"):
+        read(tmp_path / "builder.hpp")
+
+
 def test_what_is_written_can_be_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for number, path in enumerate((robot(tmp_path), car(tmp_path))):
         out = tmp_path / f"{number}.yaml"
@@ -189,6 +232,11 @@ def test_a_wrong_reference_system_is_refused_by_name(tmp_path: Path) -> None:
     for more, field in (
         (node("Sensor", cycle.format("NOWHERE")), "X.cycle_time"),
         (node("Oracle", '.node_name = "Y", .input_topic = "x"'), "Y"),
+        (node("Transform", '.node_name = "Left", .input_topic = "right", .output_topic = "x"'), "name"),
+        (
+            node("Transform", '.node_name = "Z", .input_topic = "points", .output_topic = "left"'),
+            "Z.output_topic",
+        ),
     ):
         with pytest.raises(RtmeterError) as refused:
             read(car(tmp_path, more))

@@ -10,6 +10,8 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from rtmeter.errors import RtmeterError
 from rtmeter.host.files import open_file
 from rtmeter.values import from_json
@@ -21,6 +23,7 @@ _NODE = re.compile(r"SystemType::(\w+)>\s*\(\s*nodes::\w+\s*\{(.*?)\}\s*\)\s*\)\
 _KEY = re.compile(r"\.(\w+)\s*=\s*(\{[^}]*\}|\"[^\"]*\"|[\w:]+)")
 _CONNECTION = re.compile(r"\{(\s*\.input_topic[^{}]*)\}")
 _TIME = re.compile(r"time_t\s+(\w+)\s*=\s*(?:\w+::)*(nanoseconds|microseconds|milliseconds|seconds)\((\d+)\)")
+_COMMENT = re.compile(r"(\"(?:\\.|[^\"\\\n])*\")|//[^\n]*|/\*.*?\*/", re.DOTALL)  # or a text, which stays
 _MOST_COPIES = 1000
 _MOST_NS = 366 * 24 * 3600 * 1e9
 _UNITS = {"nanoseconds": "ns", "microseconds": "us", "milliseconds": "ms", "seconds": "s"}
@@ -40,10 +43,17 @@ class Foreign:
         for name, stage in self.stages.items():
             keys = []
             for key, value in stage.items():
-                text = f"[{', '.join(value)}]" if isinstance(value, list) else str(value).lower()
-                keys.append(f"{key}: {value if key in ('process', 'period') else text}")
-            lines.append(f"  {name}: {{{', '.join(keys)}}}")
+                of_list = f"[{', '.join(map(_quoted, value))}]" if isinstance(value, list) else ""
+                keys.append(f"{key}: {of_list or (_quoted(value) if isinstance(value, str) else 'true')}")
+            lines.append(f"  {_quoted(name)}: {{{', '.join(keys)}}}")
         return "\n".join(lines) + "\n"
+
+    def add(self, path: Path, name: str, stage: dict[str, Any]) -> None:
+        """Raises RtmeterError if another has the name."""
+        if name in self.stages:
+            message, remedy = "is the name of two of its nodes or topics", "name one of them anew"
+            raise _wrong(path, "name", name, message, remedy)
+        self.stages[name] = stage
 
 
 def read(path: Path, timing: Path | None = None) -> Foreign:
@@ -52,10 +62,11 @@ def read(path: Path, timing: Path | None = None) -> Foreign:
     Raises RtmeterError naming file, field, value and remedy.
     """
     text = _text(path)
+    code = _COMMENT.sub(lambda found: found[1] or " ", text)
     if text.lstrip().startswith("{"):
         found = _irobot(path, text)
-    elif "SystemType::" in text:
-        found = _autoware(path, text, timing)
+    elif "SystemType::" in code:
+        found = _autoware(path, code, timing)
     else:
         remedy = "give a topology of ros2-performance (JSON), or autoware_system_builder.hpp"
         raise RtmeterError("is no graph that is known", where=str(path), remedy=remedy)
@@ -88,15 +99,17 @@ def _irobot(path: Path, text: str) -> Foreign:
         remedy = "give a topology of ros2-performance: an object with the list nodes"
         raise RtmeterError("is no topology", where=str(path), field="nodes", remedy=remedy) from None
     found = Foreign(f"From {path.name}, a topology of iRobot's ros2-performance")
-    topics = (one["topic_name"] for node in nodes for one in _list(path, node, "publishers"))
-    published = {_name(path, "topic_name", topic) for topic in topics}
+    topics = [one["topic_name"] for node in nodes for one in _list(path, node, "publishers")]
+    published = {str(topic).strip("/"): _name(path, "topic_name", topic) for topic in topics}
     for number, node in enumerate(nodes):
         name = _name(path, f"nodes[{number}].node_name", node.get("node_name"))
         subscribed = _list(path, node, "subscribers")
-        heard = [_name(path, f"{name}.topic_name", one["topic_name"]) for one in subscribed]
-        _pass_over_silent(found, name, heard, published)
+        heard = {str(one["topic_name"]).strip("/"): one["topic_name"] for one in subscribed}
+        named = {topic: _name(path, f"{name}.topic_name", given) for topic, given in heard.items()}
+        silent = [named[topic] for topic in named if topic not in published]
+        _pass_over_silent(found, name, silent, ())
         found.differs += [f"{name} has no {key}" for key in _SERVICES if node.get(key)]
-        inputs = [topic for topic in dict.fromkeys(heard) if topic in published]
+        inputs = [published[topic] for topic in heard if topic in published]
         count = _copies(path, name, node.get("number", 1))
         if count > 1 and node.get("publishers"):
             found.differs.append(f"{name} is there once, not {count} times")
@@ -107,12 +120,13 @@ def _irobot(path: Path, text: str) -> Foreign:
                 raise _wrong(path, "topic_name", topic, message, "name one of the topics anew")
             period = _period_of(path, topic, one)
             stage: dict[str, Any] = {"inputs": inputs} if inputs else {}
-            found.stages[topic] = stage | {"period": period, "process": name}
+            found.add(path, topic, stage | {"period": period, "process": name})
         if inputs and not node.get("publishers"):
-            if name in published or name in found.stages:
-                name = f"{name}_node"
             for copy in range(1, count + 1):
-                found.stages[name if count == 1 else f"{name}_{copy}"] = {"inputs": inputs}
+                own = name if count == 1 else f"{name}_{copy}"
+                while own in found.stages or own in published.values():
+                    own += "_node"
+                found.add(path, own, {"inputs": inputs})
     return found
 
 
@@ -160,8 +174,12 @@ def _autoware(path: Path, text: str, timing: Path | None) -> Foreign:
     nodes = list(_nodes(text))
     for kind, keys in nodes:
         name = _name(path, "node_name", keys.get("node_name", "").strip('"'))
-        topic: str = keys.get("output_topic") or keys.get("topic_name") or name
-        topics[topic.strip('"')] = name
+        topic: str = (keys.get("output_topic") or keys.get("topic_name") or "").strip('"')
+        if topic in topics:
+            message = "has two publishers: the stages of a chain have one each"
+            raise _wrong(path, f"{name}.output_topic", topic, message, "name one of the topics anew")
+        if topic:
+            topics[topic] = name
         if kind not in _AUTOWARE_KINDS:
             remedy = f"give a graph of {', '.join(_AUTOWARE_KINDS)} nodes"
             raise _wrong(path, name, kind, "is a kind of node that is not known", remedy)
@@ -184,7 +202,7 @@ def _autoware(path: Path, text: str, timing: Path | None) -> Foreign:
             and "the nodes do no work (number_crunch_limit)" not in found.differs
         ):
             found.differs.append("the nodes do no work (number_crunch_limit)")
-        found.stages[name] = stage
+        found.add(path, name, stage)
     return found
 
 
@@ -211,7 +229,7 @@ def _heard(keys: Mapping[str, str]) -> list[str]:
 
 def _times(path: Path) -> dict[str, str]:
     """Of the header's first struct."""
-    first = _text(path).split("};", 1)[0]
+    first = _COMMENT.sub(lambda found: found[1] or " ", _text(path)).split("};", 1)[0]
     return {name: f"{count}{_UNITS[unit]}" for name, unit, count in _TIME.findall(first)}
 
 
@@ -223,6 +241,11 @@ def _period(path: Path, name: str, given: str | None, periods: Mapping[str, str]
         remedy = "give --timing, a header of the same version with a time above 0"
         raise _wrong(path, f"{name}.cycle_time", given, message, remedy)
     return period
+
+
+def _quoted(name: str) -> str:
+    """As YAML takes it for this text: no, on and null are texts only in quotes."""
+    return name if yaml.safe_load(name) == name else f'"{name}"'
 
 
 def _pass_over_silent(found: Foreign, name: str, heard: list[str], published: Container[str]) -> None:
