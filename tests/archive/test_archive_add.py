@@ -23,6 +23,8 @@ from rtmeter.archive.cells import rows_of
 from rtmeter.archive.check import _DOUBTS, check
 from rtmeter.archive.tables import Archive, MovedError, archive_at
 from rtmeter.errors import RtmeterError
+from rtmeter.explain.causes import Ranked
+from rtmeter.explain.segments import Key
 from rtmeter.results.cells import StoredCell, find_cells
 from synthetic import usual, write_cell
 from waiting import until
@@ -263,8 +265,8 @@ def test_only_new_cells_are_explained(tmp_path: Path, monkeypatch: pytest.Monkey
 
     def explained(cell: StoredCell) -> SimpleNamespace:
         asked.append(cell.folder)
-        cause = SimpleNamespace(key=("preempted", "stress-ng", "same CPU"), releases=3, lateness_ns=7)
-        return SimpleNamespace(found=SimpleNamespace(causes=[cause]))
+        causes = [Ranked(Key("displaced", "stress-ng", "equal", of), 3, 7) for of in (None, "server")]
+        return SimpleNamespace(found=SimpleNamespace(causes=causes))
 
     monkeypatch.setattr("rtmeter.judge.explained.explained", explained)
     archive = archive_at(tmp_path / "archive")
@@ -273,9 +275,10 @@ def test_only_new_cells_are_explained(tmp_path: Path, monkeypatch: pytest.Monkey
     for part, new in (("a", 1), ("b", 1), ("b", 0)):  # the first cell of both is one
         assert add(archive, find_cells(tmp_path / part)).new == new
     assert len(asked) == 2
-    assert archive.table("cells").to_pyarrow_table().column("causes").to_pylist() == [1, 1]
+    assert archive.table("cells").to_pyarrow_table().column("causes").to_pylist() == [2, 2]
     found = archive.table("causes").to_pyarrow_table().to_pylist()
-    assert [(row["who"], row["releases"]) for row in found] == [("stress-ng", 3)] * 2
+    told = [(row["who"], row["releases"]) for row in found]
+    assert sorted(told) == [("stress-ng", 3)] * 2 + [("stress-ng of server", 3)] * 2
     assert check(archive) == (2, [])
 
 

@@ -200,10 +200,10 @@ def test_of_two_that_lent_for_less_than_half_each_none_is_said(tmp_path: Path) -
 
 
 def test_it_is_said_of_whom_it_was_lent_to_on_a_messages_path_too() -> None:
-    ahead = words_of(Key("displaced", "stress ahead of server", "equal"), lent_by="high")
+    ahead = words_of(Key("displaced", "stress", "equal", "server"), lent_by="high")
     assert ahead.startswith("server, on the message's path: waited for the CPU: stress ran, ")
     assert ahead.endswith("; high had lent stress its priority")
-    woke = words_of(Key("blocked", "script woke server"), lent_by="high\x1b")
+    woke = words_of(Key("blocked", "script", of="server"), lent_by="high\x1b")
     assert woke.endswith("until script woke server; high\\x1b had lent script its priority")
 
 

@@ -41,13 +41,13 @@ def test_a_message_that_a_softirq_delivers_is_its_senders_where_paths_are_follow
         (1000, 1100, "own", "holder"),
         (1100, 1150, "interrupt", "eth0"),
         (1150, 1200, "own", "holder"),
-        (1200, 1250, "own_kernel", "sendmsg of holder"),
+        (1200, 1250, "own_kernel", "sendmsg", "holder"),
         (1250, 1300, "softirq", "NET_RX"),
         (1300, 1350, "dispatch"),
     ]
     interrupted = "1240 1 irq_in 88 - - - {0}\n1250 1 irq_out 88 - - - {0}" + LOOPBACK
     followed = path(before + interrupted.format("reschedule") + after)
-    assert (1200, 1240, "own_kernel", "sendmsg of holder") in followed, "the CPU's own brings no message"
+    assert (1200, 1240, "own_kernel", "sendmsg", "holder") in followed, "the CPU's own brings no message"
     assert path(before + interrupted.format("eth0") + after)[0] == (1000, 1300, "blocked", "NET_RX")
     assert path((before + LOOPBACK + after).replace("sendmsg", "ioctl"))[0][2:] == ("blocked", "NET_RX")
     done = "1210 1 sys_out 88 - - - sendmsg\n1215 1 switch 88 99 runnable 120 other\n"
@@ -71,7 +71,7 @@ def test_what_ksoftirqd_delivers_is_of_the_only_one_that_had_sent_there(path) ->
     before = "\n".join(line for line in before.splitlines() if "eth0" not in line) + "\n"
     assert path(before + BY_KSOFTIRQD + after)[:2] == [
         (1000, 1200, "own", "holder"),
-        (1200, 1210, "own_kernel", "sendmsg of holder"),
+        (1200, 1210, "own_kernel", "sendmsg", "holder"),
     ]
     another = "1195 1 switch 88 99 runnable 120 other\n1196 1 sys_out 99 - - - sendto\n"
     another += "1197 1 switch 99 88 runnable 120 holder\n1200 1 sys_in"
@@ -81,10 +81,10 @@ def test_what_ksoftirqd_delivers_is_of_the_only_one_that_had_sent_there(path) ->
         "1200 1", "1198 1 softirq_in 88 - - - NET_RX\n1199 1 softirq_out 88 - - - NET_RX\n1200 1"
     )
     earlier = (before + BY_KSOFTIRQD + after).replace("1200 1 sys_in", done)
-    assert (1200, 1210, "own_kernel", "sendmsg of holder") in path(earlier), "the other's had been delivered"
+    assert (1200, 1210, "own_kernel", "sendmsg", "holder") in path(earlier), "the other's had been delivered"
     round_before = "1225 1 softirq_in 14 - - - NET_RX\n1230 1 softirq_out 14 - - - NET_RX\n1250 1 softirq_in"
     rounds = (before + BY_KSOFTIRQD + after).replace("1250 1 softirq_in", round_before)
-    assert (1200, 1210, "own_kernel", "sendmsg of holder") in path(rounds), "nobody has sent since"
+    assert (1200, 1210, "own_kernel", "sendmsg", "holder") in path(rounds), "nobody has sent since"
     lost = (before + BY_KSOFTIRQD + after).replace(
         "1250 1 softirq_in", "1240 1 lost - - - - - 1\n1250 1 softirq_in"
     )
@@ -141,11 +141,12 @@ def test_who_waits_on_a_messages_path_is_said(path) -> None:
 1240 0 switch 0 10 runnable 19 loop
 """
     first = path(stopped)[0]
-    assert first == (1000, 1200, "blocked", "script woke server")
-    assert words_of(Key(*first[2:])) == "the message's path waited until script woke server"
+    assert first == (1000, 1200, "blocked", "script", "server")
+    woke = words_of(Key("blocked", "script", of="server"))
+    assert woke == "the message's path waited until script woke server"
     assert words_of(Key("blocked", "script")) == "waited until script woke it"
     called = "the message's path was in the system call sendmsg of server"
-    assert words_of(Key("own_kernel", "sendmsg of server")) == called
+    assert words_of(Key("own_kernel", "sendmsg", of="server")) == called
     assert words_of(Key("own_kernel", "read")) == "it was in the system call read"
 
 
@@ -162,7 +163,7 @@ def test_two_that_wait_for_each_other_as_no_program_can_are_no_endless_path(path
 1300 1 waking 88 10 - 19 loop
 1400 0 switch 0 10 runnable 19 loop
 """
-    assert path(events)[0] == (1000, 1100, "blocked", "loop woke other")
+    assert path(events)[0] == (1000, 1100, "blocked", "loop", "other")
 
 
 SERVED = """
@@ -206,28 +207,28 @@ MET = [
         (
             {"there": 30, "priority": 130, "who": "stress"},
             [
-                (1040, 1100, "displaced", "stress ahead of server", "below"),
-                (1130, 1200, "armed_later", "server"),
-                (1200, 1230, "outside", "server"),
-                (1233, 1240, "displaced", "stress ahead of server", "below"),
+                (1040, 1100, Key("displaced", "stress", "below", "server")),
+                (1130, 1200, Key("armed_later", of="server")),
+                (1200, 1230, Key("outside", of="server")),
+                (1233, 1240, Key("displaced", "stress", "below", "server")),
             ],
         ),
         (
             {"there": 30, "priority": 120, "who": "[kworker/1]"},
             [
-                (1040, 1100, "displaced", "[kworker/1] ahead of server", "equal"),
-                (1130, 1200, "armed_later", "server"),
-                (1200, 1230, "held_off", "[kworker/1] ahead of server"),
-                (1233, 1240, "displaced", "[kworker/1] ahead of server", "equal"),
+                (1040, 1100, Key("displaced", "[kworker/1]", "equal", "server")),
+                (1130, 1200, Key("armed_later", of="server")),
+                (1200, 1230, Key("held_off", "[kworker/1]", of="server")),
+                (1233, 1240, Key("displaced", "[kworker/1]", "equal", "server")),
             ],
         ),
         (
             {"there": 0, "priority": 120, "who": "swapper/1"},
             [
-                (1040, 1100, "dispatch", "server"),
-                (1130, 1200, "armed_later", "server"),
-                (1200, 1230, "timer_idle", "server"),
-                (1233, 1240, "dispatch", "server"),
+                (1040, 1100, Key("dispatch", of="server")),
+                (1130, 1200, Key("armed_later", of="server")),
+                (1200, 1230, Key("timer_idle", of="server")),
+                (1233, 1240, Key("dispatch", of="server")),
             ],
         ),
     ],
@@ -237,8 +238,21 @@ def test_what_another_waits_for_on_a_messages_path_is_said_of_it_and_no_finding_
     path, there, waits
 ) -> None:
     found = path(SERVED.format(meanwhile=SLEEPS.format(**there), **there))
-    assert [one for one in found if one[2] in {wait[2] for wait in waits} and one[0] < 1300] == waits
-    for wait in waits:
-        key = Key(*wait[2:])
-        assert words_of(key).startswith("server, on the message's path: ") and "ahead" not in words_of(key)
+    expected = [(*wait[:2], *filter(None, wait[2])) for wait in waits]
+    kinds = {key.category for *_, key in waits}
+    assert [one for one in found if one[2] in kinds and one[0] < 1300] == expected
+    for *_, key in waits:
+        assert words_of(key).startswith("server, on the message's path: ")
         assert finding_for(key, MET) is None
+
+
+def test_a_thread_may_have_rtmeters_own_words_as_its_name(tmp_path: Path) -> None:
+    for name in ("a ahead of b", "a woke b", "a of b"):
+        spaced = name.replace(" ", "_")
+        events = f"0 0 switch 0 10 runnable 19 loop\n1000 0 switch 10 77 runnable 9 {spaced}\n"
+        trace = read_events(written(tmp_path, f"{events}1200 0 switch 77 10 runnable 19 loop\n")[0])
+        trace.names = [one.replace("_", " ") for one in trace.names]
+        (cause,) = explain(trace, [Release(0, 1000, 1250, True)], T, paths=True).causes
+        assert words_of(cause.key) == f"waited for the CPU: {name} ran, more urgent than it"
+        findings = [{"id": "task_at_or_above", "grade": "high", "items": [{"name": name}]}]
+        assert finding_for(cause.key, findings) is not None

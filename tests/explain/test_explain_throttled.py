@@ -10,6 +10,7 @@ from scripts import T, explained, written
 from rtmeter.cli import invoke
 from rtmeter.explain.causes import Explained
 from rtmeter.explain.passed_over import Throttled
+from rtmeter.explain.segments import Key
 from rtmeter.explain.words import words_of, words_of_cause
 
 MS = 1_000_000
@@ -48,7 +49,7 @@ def test_who_runs_on_in_its_own_code_after_tick_and_tick_was_chosen(tmp_path: Pa
     events = woken(20) + ticks(20, 6) + runs(20)
     found = explained(tmp_path, events, (0, RELEASE, STAMP, 1))
     (cause,) = found.causes
-    assert cause.key == ("displaced", "hog", "below") and cause.throttled
+    assert cause.key == Key("displaced", "hog", "below") and cause.throttled
     assert "the kernel's choice: throttling" in words_of_cause(cause)
     assert "could not be pre-empted" not in words_of_cause(cause)
 
@@ -57,7 +58,7 @@ def test_of_who_is_in_the_kernel_meanwhile_nothing_of_the_kind_is_said(tmp_path:
     calls = f"{2 * MS} 0 sys_in 20 - - - setgroups"
     events = woken(20, calls=calls) + ticks(20, 6) + runs(20)
     (cause,) = explained(tmp_path, events, (0, RELEASE, STAMP, 1)).causes
-    assert cause.key == ("displaced", "hog", "below") and not cause.throttled
+    assert cause.key == Key("displaced", "hog", "below") and not cause.throttled
     assert "could not be pre-empted" in words_of_cause(cause)
 
 
@@ -149,4 +150,5 @@ def test_who_stops_a_cpu_comes_also_before_a_deadline_thread(tmp_path: Path) -> 
 {STAMP - MS} 0 switch 16 {T} sleeping -1 loop
 """
     cause = only(tmp_path, events).cause
-    assert cause is not None and cause.key == ("displaced", "[migration/0]", "above") and not cause.throttled
+    assert cause is not None and not cause.throttled
+    assert cause.key == Key("displaced", "[migration/0]", "above")

@@ -270,8 +270,13 @@ def _causes(cell: StoredCell) -> list[dict[str, Any]]:
     from rtmeter.judge.explained import explained
 
     return [
-        dict(zip(("category", "who", "relation"), cause.key, strict=True))
-        | {"releases": cause.releases, "lateness_ns": cause.lateness_ns}
+        {
+            "category": cause.key.category,
+            "who": " of ".join(filter(None, (cause.key.who, cause.key.of))) or None,
+            "relation": cause.key.relation,
+            "releases": cause.releases,
+            "lateness_ns": cause.lateness_ns,
+        }
         for cause in explained(cell).found.causes
     ]
 

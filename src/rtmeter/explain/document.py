@@ -35,7 +35,8 @@ def _release(each: Explained) -> dict[str, Any]:
 
 
 def _key(key: Key) -> dict[str, Any]:
-    return {"category": key.category, "who": key.who, "relation": key.relation}
+    of = {} if key.of is None else {"of": key.of}
+    return {"category": key.category, "who": key.who, "relation": key.relation} | of
 
 
 def _lent(by: str | None) -> dict[str, Any]:

@@ -20,24 +20,18 @@ from rtmeter.explain.threads import IDLE, KnownTrace, is_kernels
 
 
 class Key(NamedTuple):
-    """What time went to: a category, by whom, and how urgent that is beside the thread."""
+    """What time went to: a category, by whom, and how urgent that is beside the thread; ``of``: the thread,
+    where it is another on a message's path."""
 
     category: str
     who: str | None = None
     relation: str | None = None
+    of: str | None = None
 
     @property
-    def order(self) -> tuple[str, str, str]:
+    def order(self) -> tuple[str, str, str, str]:
         """Alphabetical; nobody comes first."""
-        return self.category, self.who or "", self.relation or ""
-
-    @property
-    def of_another(self) -> tuple[str, Key] | None:
-        """Whose wait it is, and the key as it were that one's own: another thread's on a message's path."""
-        if self.category in _AHEAD_OF:
-            by, ahead, of = (self.who or "").rpartition(AHEAD)
-            return (of, self._replace(who=by)) if ahead else None
-        return (self.who, self._replace(who=None)) if self.who and self.category in _ITS_OWN else None
+        return self.category, self.who or "", self.relation or "", self.of or ""
 
 
 class Segment(NamedTuple):
@@ -59,12 +53,8 @@ class Segment(NamedTuple):
 
 UNKNOWN = Key("unknown")
 
-OF, WOKE, AHEAD = " of ", " woke ", " ahead of "
-"""In ``who``, where another thread on a message's path was inside a system call (the call, that thread),
-blocked (what ended it, that thread), or another was on the CPU that it waited for (who, that thread)."""
-
-_AHEAD_OF = ("displaced", "held_off")
-_ITS_OWN = ("dispatch", "armed_later", "outside", "timer_idle")
+_OF_A_THREAD = ("displaced", "held_off", "dispatch", "armed_later", "outside", "timer_idle")
+"""What a thread waits for, beside interrupts and softirqs: these are the CPU's."""
 
 
 class Explainer:
@@ -119,9 +109,9 @@ class Explainer:
                 continue
             for start, end in self._cut(piece, self._known.call_bounds(thread, *piece[:2])):
                 call = self._known.call_at(thread, start)
-                who = self._known.name(thread, start) if named else None
-                said = f"{call.name}{OF}{who}" if call and who else call.name if call else who
-                yield Segment(start, end, Key("own_kernel" if call else "own", said))
+                of = self._known.name(thread, start) if named else None
+                key = Key("own_kernel", call.name, of=of) if call else Key("own", of=of)
+                yield Segment(start, end, key)
 
     def _runnable(self, thread: int, state: Runnable, start_ns: int, end_ns: int) -> Iterator[Segment]:
         passed_over = PassedOver(self._known, thread, state)
@@ -151,12 +141,9 @@ class Explainer:
     def _named(self, thread: int, waits: Iterable[Segment]) -> Iterator[Segment]:
         """With the name of who waits."""
         for one in waits:
-            key, name = one.key, self._known.name(thread, one.start_ns)
-            if key.category in _AHEAD_OF:
-                key = key._replace(who=f"{key.who}{AHEAD}{name}")
-            elif key.category in _ITS_OWN:
-                key = key._replace(who=name)
-            yield one._replace(key=key)
+            if one.key.category in _OF_A_THREAD:
+                one = one._replace(key=one.key._replace(of=self._known.name(thread, one.start_ns)))
+            yield one
 
     def _timer_sleep(self, state: TimerSleep, start_ns: int, end_ns: int) -> Iterator[Segment]:
         known = self._known
@@ -200,11 +187,9 @@ class Explainer:
         if receives and waker not in {IDLE, thread, *path}:
             yield from self._of(waker, start_ns, end_ns, path | {thread})
             return
-        who = state.name
-        if path and self._paths:
-            who = f"{who}{WOKE}{self._known.name(thread, start_ns)}"
+        of = self._known.name(thread, start_ns) if path and self._paths else None
         lenders = () if state.waker == IDLE else self._known.lenders(state.waker, start_ns, end_ns)
-        yield Segment(start_ns, end_ns, Key("blocked", who), lenders=lenders)
+        yield Segment(start_ns, end_ns, Key("blocked", state.name, of=of), lenders=lenders)
 
     def _message_after_timeouts(self, thread: int, wait: Wait) -> Wait:
         """The wait itself; of one that ran out (SO_RCVTIMEO) and began anew in the same system call, the one

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rtmeter.explain.causes import Ranked
 from rtmeter.explain.passed_over import Throttled
-from rtmeter.explain.segments import OF, WOKE, Key
+from rtmeter.explain.segments import Key
 from rtmeter.values import visible
 
 _CATEGORIES = {
@@ -20,6 +20,11 @@ _CATEGORIES = {
     "timer_idle": "its timer was late on an idle CPU: idle exit, or outside Linux",
     "blocked": "waited until {who} woke it",
     "unknown": "unknown",
+}
+_ON_A_PATH = {
+    "own": "{of}, on the message's path, ran its own code",
+    "own_kernel": "the message's path was in the system call {who} of {of}",
+    "blocked": "the message's path waited until {who} woke {of}",
 }
 _RELATIONS = {
     "above": "more urgent than it",
@@ -53,24 +58,20 @@ def words_of(key: Key, *, throttled: Throttled | None = None, lent_by: str | Non
     said = _said(key, throttled)
     if lent_by is None:
         return said
-    to = (key.of_another[1] if key.of_another else key).who or ""
-    return f"{said}; {visible(lent_by)} had lent {visible(to.partition(WOKE)[0])} its priority"
+    return f"{said}; {visible(lent_by)} had lent {visible(key.who or '')} its priority"
 
 
 def _said(key: Key, throttled: Throttled | None) -> str:
-    if another := key.of_another:
-        return f"{visible(another[0])}, on the message's path: {_said(another[1], throttled)}"
-    if throttled and key.category == "dispatch":
-        return f"its CPU was idle: it was throttled, {_USED_UP[throttled]} used up"
-    if key.category == "own" and key.who:
-        return f"{visible(key.who)}, on the message's path, ran its own code"
-    if key.category == "own_kernel" and OF in (key.who or ""):
-        return f"the message's path was in the system call {visible(key.who or '')}"
-    if key.category == "blocked" and WOKE in (key.who or ""):
-        return f"the message's path waited until {visible(key.who or '')}"
     who = visible(key.who or "an unnamed one")
     if key.who in _SOFTIRQS and key.category in ("softirq", "blocked"):
         who = f"{'the softirq ' * (key.category == 'blocked')}{who} ({_SOFTIRQS[key.who]})"
+    if key.of is not None:
+        of = visible(key.of)
+        if key.category in _ON_A_PATH:
+            return _ON_A_PATH[key.category].format(who=who, of=of)
+        return f"{of}, on the message's path: {_said(key._replace(of=None), throttled)}"
+    if throttled and key.category == "dispatch":
+        return f"its CPU was idle: it was throttled, {_USED_UP[throttled]} used up"
     said = _CATEGORIES[key.category].format(who=who)
     if throttled in _CHOSEN and key.relation == "below":
         return f"{said}, less urgent, but the kernel's choice: {_CHOSEN[throttled]}"

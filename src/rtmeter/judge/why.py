@@ -185,7 +185,7 @@ def finding_for(
     """The finding of a check of the machine that explains a cause; None if it found nothing of the kind, or
     found others of the kind, or it is another thread's. ``throttled``: as Segment has it;
     ``lateness_ns``: of a release that it is the cause of."""
-    if key.of_another is not None:
+    if key.of is not None:
         return None
     found = {finding["id"]: finding for finding in findings if finding["grade"] not in _SAY_NOTHING}
     for one in _points_at(key, throttled, lateness_ns):

@@ -134,7 +134,7 @@ def plants(priority: int) -> tuple[Plant, ...]:
         Plant(
             "server",
             f"SIGSTOP of who answers, for {ms} ms",
-            Key("blocked", "rtm-stop woke rtm-server"),
+            Key("blocked", "rtm-stop", of="rtm-server"),
             _stop_server,
             _asking,
             in_loop=True,
