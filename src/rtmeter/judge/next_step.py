@@ -159,13 +159,11 @@ def _measure(verdict: Verdict, runs: Sequence[StoredCell]) -> str:
     if short or each > of_a_run:  # more such runs would leave those that are too short
         length = f"{several} runs of {each:,} releases each{_time(record, each)}"
         these = f"{of_a_run:,}" if each > of_a_run else "these"
-        return f"measure {length} instead of {these}: if {_none(verdict)}, it passes"
+        none = "no more of them miss" if verdict.misses else "none of them misses"
+        return f"measure {length} instead of {these}: if {none}, it passes"
     what = "run such as these" if several == 1 else "runs such as these"
-    return f"measure {several:,} more {what}{_time(record, samples)}: if {_none(verdict)}, it passes"
-
-
-def _none(verdict: Verdict) -> str:
-    return "no more of them miss" if verdict.misses else "none of them misses"
+    none = "they miss as often" if verdict.misses else "none of them misses"
+    return f"measure {several:,} more {what}{_time(record, samples)}: if {none}, it passes"
 
 
 def _if_it_goes_on(verdict: Verdict) -> str:
