@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from scripts import WAITS, T, written
@@ -11,7 +13,9 @@ from rtmeter.explain.causes import Release, explain
 from rtmeter.explain.scripted import read_events
 from rtmeter.explain.segments import Key
 from rtmeter.explain.words import words_of
+from rtmeter.judge.explained import roles
 from rtmeter.judge.why import finding_for
+from rtmeter.results.record import CellRecord
 
 LOOPBACK = """
 1250 1 softirq_in 88 - - - NET_RX
@@ -164,6 +168,50 @@ def test_two_that_wait_for_each_other_as_no_program_can_are_no_endless_path(path
 1400 0 switch 0 10 runnable 19 loop
 """
     assert path(events)[0] == (1000, 1100, "blocked", "loop", "other")
+
+
+TWO_WAIT = """
+0 0 switch 0 10 runnable 19 probe
+0 1 switch 0 11 runnable 19 probe
+0 2 switch 0 20 runnable 19 probe
+800 0 sys_in 10 - - - recvmsg
+810 0 switch 10 0 sleeping 120 swapper/0
+820 2 sys_in 20 - - - recvmsg
+830 2 switch 20 66 sleeping 9 hog
+1000 1 switch 11 66 runnable 9 hog
+1100 1 switch 66 11 runnable 19 probe
+1110 1 sys_in 11 - - - sendmsg
+1120 1 waking 11 20 - 19 probe
+1220 2 switch 66 20 runnable 19 probe
+1225 2 sys_out 20 - - - recvmsg
+1230 2 sys_in 20 - - - sendmsg
+1240 2 waking 20 10 - 19 probe
+1250 0 switch 0 10 runnable 19 probe
+"""
+
+
+def test_client_and_server_of_one_name_are_told_apart(tmp_path: Path) -> None:
+    trace = read_events(written(tmp_path, TWO_WAIT)[0])
+    roles = {10: "client", 11: "client", 20: "server"}
+    (one,) = explain(trace, [Release(0, 1000, 1250, True)], T, paths=True, roles=roles).releases
+    waits = [(s.end_ns - s.start_ns, words_of(s.key)) for s in one.segments if s.key.category == "displaced"]
+    said = "{} (probe), on the message's path: waited for the CPU: hog ran, more urgent than it"
+    assert waits == [(100, said.format("client")), (100, said.format("server"))]
+
+
+@pytest.mark.parametrize(
+    ("server", "hosts", "expected"),
+    [
+        ([20, 21], {}, {10: "client", 20: "server", 21: "server"}),
+        ([20], {"target": "board"}, {10: "client", 20: "server"}),
+        ([20], {"component": "board"}, {}),
+        ([], {}, {}),
+    ],
+)
+def test_roles_are_of_threads_on_one_machine(server, hosts, expected) -> None:
+    client, server = ([{"tid": tid} for tid in tids] for tids in ([10], server))
+    threads = SimpleNamespace(items=lambda: [("client", client), ("server", server)])
+    assert roles(cast(CellRecord, SimpleNamespace(threads=threads, hosts=hosts))) == expected
 
 
 SERVED = """

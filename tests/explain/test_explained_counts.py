@@ -64,9 +64,9 @@ def test_what_is_known_of_a_late_release_reaches_as_far_as_was_kept(
     (cell,) = find_cells(cell.folder)
     given: list[Any] = []
 
-    def spy(parts: Any, releases: Sequence[Release], tid: int, spans: Any) -> Any:
+    def spy(parts: Any, releases: Sequence[Release], tid: int, spans: Any, **roles: Any) -> Any:
         given.extend(zip(releases, spans, strict=True))
-        return explain_parts(parts, releases, tid, spans)
+        return explain_parts(parts, releases, tid, spans, **roles)
 
     monkeypatch.setattr("rtmeter.judge.explained.explain_parts", spy)
     explained(cell)

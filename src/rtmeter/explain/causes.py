@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median_low
 from typing import NamedTuple
@@ -105,15 +105,30 @@ class Split:
         return cls((Segment(*span, UNKNOWN),) if span[0] < span[1] else (), ())
 
 
-def explain(trace: Trace, releases: Iterable[Release], tid: int, *, paths: bool = False) -> Explanation:
-    """Explains the releases that the thread ``tid`` stamps; ``paths``: as Explainer has it."""
+def explain(
+    trace: Trace,
+    releases: Iterable[Release],
+    tid: int,
+    *,
+    paths: bool = False,
+    roles: Mapping[int, str] | None = None,
+) -> Explanation:
+    """Explains the releases that the thread ``tid`` stamps; ``paths`` and ``roles``: as Explainer has
+    them."""
     releases = list(releases)
-    return concluded(releases, split(KnownTrace(trace), releases, tid, paths=paths))
+    return concluded(releases, split(KnownTrace(trace), releases, tid, paths=paths, roles=roles))
 
 
-def split(known: KnownTrace, releases: Iterable[Release], tid: int, *, paths: bool) -> list[Split]:
+def split(
+    known: KnownTrace,
+    releases: Iterable[Release],
+    tid: int,
+    *,
+    paths: bool,
+    roles: Mapping[int, str] | None = None,
+) -> list[Split]:
     """Takes each lateness apart."""
-    explainer = Explainer(known, paths=paths)
+    explainer = Explainer(known, paths=paths, roles=roles)
     found = []
     for release in releases:
         thread = known.thread_until(tid, release.stamp_ns)

@@ -7,7 +7,7 @@ from before but names and priorities.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -43,17 +43,17 @@ def explain_parts(
     tid: int,
     surroundings: Sequence[SpanNs] | None = None,
     trail_ns: int = TRAIL_NS,
+    roles: Mapping[int, str] | None = None,
 ) -> Explanation:
     """Explains releases of a cell, as causes.explain does, with paths. ``surroundings``: of each release,
     from when to when events are there; None: all are. What lies outside them is unknown. ``trail_ns``: how
-    much of what comes after a stamp is heeded."""
+    much of what comes after a stamp is heeded; ``roles``: as Explainer has them."""
     found: list[Split | None] = [None] * len(releases)
     needs = surroundings or [(one.release_ns, one.stamp_ns + trail_ns) for one in releases]
     for trace, names, places in _windows(parts, needs, apart=surroundings is not None):
         known = KnownTrace(trace, names, begins_anew=surroundings is not None)
-        for place, one in zip(
-            places, split(known, [releases[p] for p in places], tid, paths=True), strict=True
-        ):
+        taken_apart = split(known, [releases[p] for p in places], tid, paths=True, roles=roles)
+        for place, one in zip(places, taken_apart, strict=True):
             found[place] = one
     return concluded(releases, [one or Split.unknown(r) for one, r in zip(found, releases, strict=True)])
 

@@ -6,7 +6,7 @@ For each instant the first rule that holds, as docs/explain.md lists them.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from rtmeter.explain.lenders import Lenders, of_most, together
 from rtmeter.explain.messages import TIMEOUT, is_receiving, sender_of
 from rtmeter.explain.passed_over import PassedOver, Throttled
 from rtmeter.explain.states import OnCpu, Runnable, StateSpan, TimerSleep, Wait, states_of
-from rtmeter.explain.threads import IDLE, KnownTrace, is_kernels
+from rtmeter.explain.threads import IDLE, KnownTrace, is_kernels, tid_of
 
 
 class Key(NamedTuple):
@@ -61,11 +61,14 @@ class Explainer:
     """Splits spans of threads; the states of each thread are found once.
 
     ``paths``: messages are followed through the network's softirqs, conditions and semaphores, too, where
-    they stay on this host, and what another thread does on the path has its name.
+    they stay on this host, and what another thread does on the path has its name. ``roles``: thread ids →
+    what their processes are, where their names do not tell them apart.
     """
 
-    def __init__(self, known: KnownTrace, *, paths: bool = False) -> None:
-        self._known, self._paths = known, paths
+    def __init__(
+        self, known: KnownTrace, *, paths: bool = False, roles: Mapping[int, str] | None = None
+    ) -> None:
+        self._known, self._paths, self._roles = known, paths, roles or {}
         self._states: dict[int, list[StateSpan]] = {}
 
     def segments(self, thread: int, start_ns: int, end_ns: int) -> list[Segment]:
@@ -109,7 +112,7 @@ class Explainer:
                 continue
             for start, end in self._cut(piece, self._known.call_bounds(thread, *piece[:2])):
                 call = self._known.call_at(thread, start)
-                of = self._known.name(thread, start) if named else None
+                of = self._called(thread, start) if named else None
                 key = Key("own_kernel", call.name, of=of) if call else Key("own", of=of)
                 yield Segment(start, end, key)
 
@@ -142,8 +145,12 @@ class Explainer:
         """With the name of who waits."""
         for one in waits:
             if one.key.category in _OF_A_THREAD:
-                one = one._replace(key=one.key._replace(of=self._known.name(thread, one.start_ns)))
+                one = one._replace(key=one.key._replace(of=self._called(thread, one.start_ns)))
             yield one
+
+    def _called(self, thread: int, time_ns: int) -> str:
+        name, role = self._known.name(thread, time_ns), self._roles.get(tid_of(thread))
+        return f"{role} ({name})" if role else name
 
     def _timer_sleep(self, state: TimerSleep, start_ns: int, end_ns: int) -> Iterator[Segment]:
         known = self._known
@@ -187,7 +194,7 @@ class Explainer:
         if receives and waker not in {IDLE, thread, *path}:
             yield from self._of(waker, start_ns, end_ns, path | {thread})
             return
-        of = self._known.name(thread, start_ns) if path and self._paths else None
+        of = self._called(thread, start_ns) if path and self._paths else None
         lenders = () if state.waker == IDLE else self._known.lenders(state.waker, start_ns, end_ns)
         yield Segment(start_ns, end_ns, Key("blocked", state.name, of=of), lenders=lenders)
 

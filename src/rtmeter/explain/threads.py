@@ -120,7 +120,7 @@ class KnownTrace:
 
     def name(self, thread: int, time_ns: int) -> str:
         """As the last event says that tells it, or the first after; ``tid N`` if none does."""
-        return self._name(thread, time_ns) or (f"tid {thread & _ID}" if thread != IDLE else "idle")
+        return self._name(thread, time_ns) or (f"tid {tid_of(thread)}" if thread != IDLE else "idle")
 
     def priority(self, thread: int, time_ns: int) -> int | None:
         """As events print it; of the threads that stop a CPU, which print fifo's 99, what comes before all
@@ -235,6 +235,11 @@ class KnownTrace:
             if call.start_ns >= end_ns:
                 return
             yield from (t for t in (call.start_ns, call.end_ns) if t is not None and start_ns < t < end_ns)
+
+
+def tid_of(thread: int) -> int:
+    """Its id."""
+    return thread & _ID
 
 
 def is_kernels(name: str) -> bool:

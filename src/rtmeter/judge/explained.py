@@ -14,6 +14,7 @@ from rtmeter.errors import RtmeterError
 from rtmeter.explain.causes import Explanation, Release
 from rtmeter.explain.document import explanation_json
 from rtmeter.explain.parts import explain_parts
+from rtmeter.model import LOCAL
 from rtmeter.results import store
 from rtmeter.results.cells import StoredCell
 from rtmeter.results.data import data_of
@@ -77,7 +78,7 @@ def explained(cell: StoredCell, k: int | None = None, *, deadline_ns: int | None
     spans = list(_asked(cell, limit_ns, recorded_ns, in_time, trace.kept, k))
     asked = [release for release, _ in spans]
     surroundings = None if trace.kept is None else [(span.from_ns, span.to_ns) for _, span in spans]
-    found = explain_parts(trace.parts(), asked, tid, surroundings)
+    found = explain_parts(trace.parts(), asked, tid, surroundings, roles=roles(cell.record))
     there = {one.k for one in asked} if trace.kept is None else trace.kept
     compared = min(in_time, MOST_IN_TIME)
     if trace.kept is not None:
@@ -85,6 +86,15 @@ def explained(cell: StoredCell, k: int | None = None, *, deadline_ns: int | None
     unrecorded = sum(one.late and one.k not in there for one in asked)
     by_deadline = required is not None or deadline_ns is not None
     return CellExplanation(cell, tid, found, limit_ns, by_deadline, unserved, in_time, compared, unrecorded)
+
+
+def roles(record: CellRecord) -> dict[int, str]:
+    """Thread ids of client and server, where both are processes on the machine whose events were recorded:
+    the threads of both may have one name."""
+    ends = record.threads.items()
+    if not all(threads for _, threads in ends) or record.hosts.get("component", LOCAL) != LOCAL:
+        return {}
+    return {thread["tid"]: end for end, threads in ends for thread in threads}
 
 
 def _served(cell: StoredCell) -> Iterator[Served]:

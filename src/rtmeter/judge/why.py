@@ -25,7 +25,7 @@ from rtmeter.trace.table import FILE, StoredTrace, open_trace
 from rtmeter.values import from_json, harmless
 
 KEPT = "explanation.json"
-_VERSION = 7
+_VERSION = 8
 
 WORST = 3
 """Late releases of which all is shown."""
