@@ -170,6 +170,31 @@ def test_two_that_wait_for_each_other_as_no_program_can_are_no_endless_path(path
     assert path(events)[0] == (1000, 1100, "blocked", "loop", "other")
 
 
+def test_a_path_has_as_many_threads_as_it_has(tmp_path: Path) -> None:
+    """Each wakes the one before it: more than Python's stack has room."""
+    many = range(10, 710)
+    names, read, write = "swapper/0", "sys_{} {} - - - read", "sys_{} {} - - - write"
+    does = [(f"switch 0 {tid} runnable 50 t{tid}", read.format("in", tid)) for tid in many]
+    rows = [
+        row
+        for tid, pair in zip(many, does, strict=True)
+        for row in (*pair, f"switch {tid} 0 sleeping 120 {names}")
+    ]
+    start_ns = len(rows)
+    rows += ["irq_in 0 - - - eth0", f"waking 0 {many[-1]} - 50 t{many[-1]}", "irq_out 0 - - - eth0"]
+    for tid in reversed(many):
+        rows += [f"switch 0 {tid} runnable 50 t{tid}", read.format("out", tid)]
+        if tid > T:
+            woken = f"waking {tid} {tid - 1} - 50 t{tid - 1}"
+            rows += [write.format("in", tid), woken, write.format("out", tid)]
+        rows += [f"switch {tid} 0 sleeping 120 {names}"]
+    script = "\n".join(f"{at} 0 {row}" for at, row in enumerate(rows))
+    trace = read_events(written(tmp_path, script)[0])
+    (one,) = explain(trace, [Release(0, start_ns, len(rows), True)], T, paths=True).releases
+    assert {f"t{tid}" for tid in many[1:]} <= {segment.key.of for segment in one.segments}
+    assert sum(segment.end_ns - segment.start_ns for segment in one.segments) == len(rows) - start_ns
+
+
 TWO_WAIT = """
 0 0 switch 0 10 runnable 19 probe
 0 1 switch 0 11 runnable 19 probe

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -51,6 +52,14 @@ class Segment(NamedTuple):
         return of_most(self.lenders, self.end_ns - self.start_ns)
 
 
+class _Message(NamedTuple):
+    """A wait for a message: what the thread ``waker`` did meanwhile stands for it."""
+
+    start_ns: int
+    end_ns: int
+    waker: int
+
+
 UNKNOWN = Key("unknown")
 
 _OF_A_THREAD = ("displaced", "held_off", "dispatch", "armed_later", "outside", "timer_idle")
@@ -73,10 +82,29 @@ class Explainer:
 
     def segments(self, thread: int, start_ns: int, end_ns: int) -> list[Segment]:
         """The span's segments in order of time; neighbours of one key are one."""
-        return merged(self._of(thread, start_ns, end_ns, frozenset()))
+        return merged(self._followed(thread, start_ns, end_ns))
 
-    def _of(self, thread: int, start_ns: int, end_ns: int, path: frozenset[int]) -> Iterator[Segment]:
-        """``path``: the threads that wait for this one."""
+    def _followed(self, thread: int, start_ns: int, end_ns: int) -> Iterator[Segment]:
+        """With what stands for a wait for a message in its place. A path may have more threads than Python's
+        stack has room."""
+        path: set[int] = set()
+        opened = [(thread, self._of(thread, start_ns, end_ns, path))]
+        while opened:
+            waits, spans = opened[-1]
+            found = next(spans, None)
+            if isinstance(found, Segment):
+                yield found
+            elif found is not None:
+                path.add(waits)
+                opened.append((found.waker, self._of(found.waker, found.start_ns, found.end_ns, path)))
+            else:
+                opened.pop()
+                path.discard(opened[-1][0] if opened else waits)
+
+    def _of(
+        self, thread: int, start_ns: int, end_ns: int, path: AbstractSet[int]
+    ) -> Iterator[Segment | _Message]:
+        """``path``: the threads that wait for this one, whenever the next is asked for."""
         if thread not in self._states:
             self._states[thread] = states_of(self._known, thread)
         states = self._states[thread]
@@ -98,7 +126,7 @@ class Explainer:
                 waits = self._timer_sleep(state, start, end)
                 yield from self._named(thread, waits) if named else waits
             elif isinstance(state, Wait):
-                yield from self._wait(thread, state, start, end, path)
+                yield self._wait(thread, state, start, end, path)
             else:
                 yield Segment(start, end, UNKNOWN)
 
@@ -184,19 +212,18 @@ class Explainer:
         return Key("outside") if known.is_told_of(piece.thread) else UNKNOWN
 
     def _wait(
-        self, thread: int, state: Wait, start_ns: int, end_ns: int, path: frozenset[int]
-    ) -> Iterator[Segment]:
+        self, thread: int, state: Wait, start_ns: int, end_ns: int, path: AbstractSet[int]
+    ) -> Segment | _Message:
         call = self._known.call_at(thread, state.start_ns)
         receives = is_receiving(call, paths=self._paths)
         if receives and self._paths:
             state = self._message_after_timeouts(thread, state)
         waker = state.waker or (sender_of(self._known, state) if receives and self._paths else IDLE)
         if receives and waker not in {IDLE, thread, *path}:
-            yield from self._of(waker, start_ns, end_ns, path | {thread})
-            return
+            return _Message(start_ns, end_ns, waker)
         of = self._called(thread, start_ns) if path and self._paths else None
         lenders = () if state.waker == IDLE else self._known.lenders(state.waker, start_ns, end_ns)
-        yield Segment(start_ns, end_ns, Key("blocked", state.name, of=of), lenders=lenders)
+        return Segment(start_ns, end_ns, Key("blocked", state.name, of=of), lenders=lenders)
 
     def _message_after_timeouts(self, thread: int, wait: Wait) -> Wait:
         """The wait itself; of one that ran out (SO_RCVTIMEO) and began anew in the same system call, the one
