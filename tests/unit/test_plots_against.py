@@ -79,6 +79,24 @@ def test_of_periods_the_first_that_fails_is_the_longest(folder: Path) -> None:
     assert "first that fails: 500" in json.dumps(spec_of(folder, over="period"))
 
 
+@pytest.mark.parametrize(
+    ("name", "levels", "first"),
+    [
+        ("deadline", {"1ms": 1, "2ms": 2, "4ms": 4}, "2ms"),
+        ("miss_ratio", {"10%": 0.1, "20%": 0.2, "40%": 0.4}, "0.2"),
+    ],
+)
+def test_of_requirements_the_first_that_fails_is_the_largest(
+    name: str, levels: dict[str, float], first: str, tmp_path: Path
+) -> None:
+    """Going down, as written in a campaign: 3 of 10 are 3 ms late."""
+    latency = np.where(np.arange(3_000) * 7 % 10 < 3, 3 * MS, 50_000)
+    for written, level in levels.items():
+        required = Requirement(round(level * MS), 0.1) if name == "deadline" else Requirement(MS, level)
+        write_wakeups(tmp_path / written, latency, requirement=required, axes={name: written})
+    assert f'"first that fails: {first}"' in json.dumps(spec_of(tmp_path))
+
+
 def test_deadlines_that_differ_are_a_line(tmp_path: Path) -> None:
     for rate in (100, 1000):
         asked = Requirement(10**9 // rate, 1e-2)

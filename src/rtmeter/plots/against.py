@@ -17,7 +17,7 @@ from rtmeter.results.record import CellRecord
 
 _QUANTILES = {"p50": "p50_ns", "p99": "p99_ns", "p99.9": "p99_9_ns", "max": "max_ns"}
 
-_HARDER_DOWN = ("period", "timeout")
+_HARDER_DOWN = ("period", "timeout", "deadline", "miss_ratio")
 """Factors of which the smaller values ask for more."""
 
 _MISSES = 0.4

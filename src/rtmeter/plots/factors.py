@@ -19,7 +19,7 @@ def value_of(record: CellRecord, factor: str) -> Any:
 
     Raises RtmeterError if the cell has none.
     """
-    settings: dict[str, Any] = dict(record.config)
+    settings = _settings(record)
     levels: dict[str, Any] = dict(record.factors) | dict(record.axes)
     if factor in levels:
         asked = levels[factor]
@@ -41,6 +41,13 @@ def value_of(record: CellRecord, factor: str) -> Any:
     )
 
 
+def _settings(record: CellRecord) -> dict[str, Any]:
+    """Of the probe, and what is required, where anything is."""
+    asked = record.requirement
+    required = {"deadline_ns": asked.deadline_ns, "miss_ratio": asked.miss_ratio} if asked else {}
+    return required | dict(record.config)
+
+
 def _keys(factor: str) -> tuple[str, ...]:
     return f"{factor}_bytes", f"{factor}_ns", factor
 
@@ -50,7 +57,7 @@ def name_of(record: CellRecord, factor: str) -> str:
     value = value_of(record, factor)
     if factor == _RATE:
         return f"{value:,g} Hz"
-    key = next((key for key in _keys(factor) if key in record.config), factor)
+    key = next((key for key in _keys(factor) if key in _settings(record)), factor)
     return words.setting(key, value)
 
 
@@ -58,7 +65,7 @@ def titled(record: CellRecord, factor: str) -> str:
     """The factor with the unit of its values, as an axis names it."""
     if factor == _RATE:
         return "rate, Hz"
-    settings: dict[str, Any] = dict(record.config)
+    settings = _settings(record)
     units = {f"{factor}_bytes": "B", f"{factor}_ns": "ns"}
     unit = next((unit for key, unit in units.items() if settings.get(key) is not None), None)
     return words.label(factor) + (f", {unit}" if unit else "")
