@@ -154,10 +154,11 @@ class Verdict:
     ``misses`` of ``n`` releases; ``lower`` and ``upper`` are one-sided Clopper-Pearson bounds of the
     miss ratio at ``requirement.confidence`` if misses are independent; ``more_samples`` is the fewest
     further samples, all in time, that would make an inconclusive verdict a pass, of several runs in
-    ``more_runs`` runs of equal length that miss as often as these; ``unserved`` of the lost were skipped with no later ping to serve
-    them; ``support``: what dependence and the gates make of it, which decides the outcome; None where there
-    is no order of releases, or none were measured. ``misses_between``: the fewest and the most misses that
-    data without single values allow, where these differ.
+    ``more_runs`` runs of equal length that miss as often as these;
+    ``unserved`` of the lost were skipped with no later ping to serve them; ``support``: what dependence and
+    the gates make of it, which decides the outcome; None where there is no order of releases, or none were
+    measured. ``misses_between``: the fewest and the most misses that data without single values allow,
+    where these differ.
     """
 
     outcome: Literal["pass", "fail", "inconclusive", "error"]
