@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from rtmeter import cli
+from rtmeter.errors import RtmeterError
 from rtmeter.judge.environment import differences
 from rtmeter.measure.source.record import _known
 from rtmeter.results import store
@@ -115,6 +116,19 @@ def test_what_goes_on_is_the_last_run_of_this_machine(tmp_path: Path) -> None:
     assert store.latest_run(tmp_path, "day") == own
     older = a_run(tmp_path, 3, None)
     assert store.latest_run(tmp_path, "day") == older
+
+
+@pytest.mark.usefixtures("here")
+def test_a_damaged_run_is_told_where_it_may_be_the_last(tmp_path: Path) -> None:
+    runs = [a_run(tmp_path, day, ONE) for day in (1, 2)]
+    assert store.latest_run(tmp_path, "day") == runs[1]
+    (runs[0] / store.RUN).write_text("{")
+    assert store.latest_run(tmp_path, "day") == runs[1]
+    (runs[1] / store.RUN).write_text("{")
+    with pytest.raises(RtmeterError, match="is no rtmeter-run"):
+        store.latest_run(tmp_path, "day")
+    runs.append(a_run(tmp_path, 3, ONE))
+    assert store.latest_run(tmp_path, "day") == runs[2]
 
 
 def test_a_run_of_an_older_rtmeter_has_no_id(tmp_path: Path) -> None:

@@ -225,16 +225,23 @@ def own_run_folder(out: Path, campaign: str, machine: str | None = None) -> Iter
 
 
 def latest_run(out: Path, campaign: str) -> Path | None:
-    """The folder of the campaign's last run on this machine, if there is one."""
+    """The folder of the campaign's last run on this machine, if there is one: the one that started last by
+    its clock. Raises RtmeterError for a damaged run.json, but of a run that was begun before that one."""
     own = machine_id(Root())
-    files = (out / own_machine(out) / slug(campaign)).glob(f"*/{RUN}")
-    runs = ((read_run_file(file), file.parent) for file in files)
-    ours = [
-        (run.started, folder)
-        for run, folder in runs
-        if None in (own, run.machine_id) or run.machine_id == own
-    ]
-    return max(ours)[1] if ours else None
+    ours, damaged = list[tuple[str, Path]](), list[tuple[str, RtmeterError]]()
+    for file in (out / own_machine(out) / slug(campaign)).glob(f"*/{RUN}"):
+        try:
+            run = read_run_file(file)
+        except RtmeterError as error:
+            damaged.append((file.parent.name, error))
+            continue
+        if None in (own, run.machine_id) or run.machine_id == own:
+            ours.append((run.started, file.parent))
+    last = max(ours)[1] if ours else None
+    for name, wrong in damaged:  # runs are named by when they start
+        if last is None or name > last.name:
+            raise wrong
+    return last
 
 
 def stamp(time: datetime) -> str:
@@ -243,17 +250,21 @@ def stamp(time: datetime) -> str:
 
 
 def write_run(folder: Path, run: RunRecord, campaign: str | None) -> None:
-    """Writes run.json, and campaign.yaml of a campaign's run that starts; they are on the disk then."""
+    """Writes run.json, and campaign.yaml where a text is given; they are on the disk then."""
     with writing(folder):
         make_folders(folder)
         if campaign is not None:
-            (folder / CAMPAIGN).write_text(campaign, encoding="utf-8")
-            sync(folder / CAMPAIGN)
-        new = folder / f"{RUN}.new"
-        new.write_text(text_of(run), encoding="utf-8")
-        sync(new)
-        new.replace(folder / RUN)
-        sync(folder)
+            _write_whole(folder / CAMPAIGN, campaign)
+        _write_whole(folder / RUN, text_of(run))
+
+
+def _write_whole(file: Path, text: str) -> None:
+    """The text, on the disk; until then what the file was, whatever comes between. Raises OSError."""
+    new = file.with_name(f"{file.name}.new")
+    new.write_text(text, encoding="utf-8")
+    sync(new)
+    new.replace(file)
+    sync(file.parent)
 
 
 def read_run(folder: Path) -> RunRecord:
