@@ -144,6 +144,15 @@ class Probe:
             self.say("error", field="cpus", value="9", message="CPU 9 does not exist", remedy="choose 0-1")
             self.end("failed")
             return 1
+        if self.behave == "refuse_itself":
+            said = {"field": "option behave", "value": self.behave, "message": "is wrong"}
+            self.say("error", **said, remedy="choose die")
+            return 1
+        if self.behave == "refuse_slack":  # by the key of the probe config, which nobody has typed
+            said = {"field": "timer_slack_ns", "value": "1500000", "message": "is too much"}
+            self.say("error", **said, remedy="choose less")
+            self.end("failed")
+            return 1
         if self.behave == "never_ready":
             time.sleep(60)
         if self.behave == "mute":  # neither a word nor an ear

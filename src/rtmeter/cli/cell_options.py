@@ -88,6 +88,8 @@ def as_flag(error: RtmeterError) -> RtmeterError:
     """The error with its field as the command-line option that it is."""
     if error.field is not None and error.field.partition(".")[0] in OPTIONS:
         error.field = flag(error.field)
+    elif error.field is not None and error.field.startswith("option "):  # an adapter's own
+        error.field = f"--{error.field}"
     return error
 
 

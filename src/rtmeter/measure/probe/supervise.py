@@ -23,6 +23,7 @@ from rtmeter.measure.probe.guard import Guard
 from rtmeter.measure.probe.places import Here, Place, There
 from rtmeter.measure.probe.probe_process import ProbeProcess
 from rtmeter.measure.probe.probes import Probe
+from rtmeter.measure.probe.reported import reported_error
 from rtmeter.model import LOCAL, TARGET, Cell, Outcome
 
 _START_S = 60  # besides the connect timeout: from start to `ready`
@@ -318,7 +319,7 @@ class _Run:
         if peer is None or not self._server_wanted or self._kill_at is not None:
             return
         peer.read_events()  # what it wrote since it was last listened to, and before it ended
-        self.failure = _reported_error(peer) or _probe_error(
+        self.failure = reported_error(peer) or _probe_error(
             peer, f"died in mid-run ({_how(peer)})", peer.role
         )
         if self._client is not None:
@@ -348,20 +349,6 @@ def _how(process: ProbeProcess) -> str:
     return f"killed by {signal.Signals(-code).name}" if code < 0 else f"exit code {code}"
 
 
-def _reported_error(process: ProbeProcess) -> RtmeterError | None:
-    """The error in the probe's own words, if it said any."""
-    event = process.event("error")
-    if event is None:
-        return None
-    value = event.get("value")
-    return RtmeterError(
-        str(event.get("message")),
-        field=event.get("field") or None,
-        value=None if value in (None, "") else value,
-        remedy=event.get("remedy") or None,
-    )
-
-
 def _probe_error(process: ProbeProcess, message: str, field: str = "probe") -> RtmeterError:
     """What the front saw a probe do wrong."""
     return RtmeterError(message, field=field, value=process.probe.name, remedy=_STDERR_REMEDY)
@@ -382,7 +369,7 @@ def exit_error(process: ProbeProcess) -> RtmeterError | None:
         return None
     if process.exit_code == NOT_JOINED:
         return _probe_error(process, "could not be put into its cgroup", "conditions")
-    return _reported_error(process) or _probe_error(process, f"died in mid-run ({_how(process)})")
+    return reported_error(process) or _probe_error(process, f"died in mid-run ({_how(process)})")
 
 
 @contextmanager
