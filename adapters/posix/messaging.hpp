@@ -53,6 +53,15 @@ struct Subscription {
   void* user = nullptr;
 };
 
+// What shared memory carries.
+constexpr std::size_t kLargestSharedPayload = std::size_t{16} << 20;
+
+// What helps where a transport does not carry a payload: shared memory alone if it does.
+inline std::string less_or_shared(const rtm_run& run) {
+  const std::string less = "choose a smaller payload";
+  return run.payload_bytes > kLargestSharedPayload ? less : less + ", or transport=shm_futex";
+}
+
 // The error of a payload that the transport cannot carry.
 inline rtmeter::SetupError payload_error(const rtm_run& run, const std::string& carrier, std::size_t limit,
                                          const std::string& remedy) {

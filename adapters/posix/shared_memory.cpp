@@ -15,7 +15,6 @@
 namespace rtmeter_posix {
 namespace {
 
-constexpr std::size_t kLargestPayload = std::size_t{16} << 20;
 constexpr std::uint32_t kMagic = 0x4d485352, kVersion = 1;
 
 // The start of the memory; the ring to the server follows, then the one to the client.
@@ -158,7 +157,7 @@ class SharedMemory final : public Messaging, private Loop {
 
   template <typename Fail>
   void check(const Region& region, std::size_t bytes, const rtm_run& run, Fail&& fail) const {
-    if (region.magic != kMagic || region.version != kVersion || region.max_bytes > kLargestPayload ||
+    if (region.magic != kMagic || region.version != kVersion || region.max_bytes > kLargestSharedPayload ||
         bytes != bytes_for(region.max_bytes))
       throw fail("this is not the shared memory of a server of this version");
     if (region.tag != tag_of(run.session)) throw fail("the server belongs to another session");
@@ -178,8 +177,8 @@ class SharedMemory final : public Messaging, private Loop {
 };
 
 std::unique_ptr<Messaging> make_shared_memory(const rtm_run& run, bool busy) {
-  if (run.payload_bytes > kLargestPayload)
-    throw payload_error(run, "shared memory", kLargestPayload, "choose a smaller payload");
+  if (run.payload_bytes > kLargestSharedPayload)
+    throw payload_error(run, "shared memory", kLargestSharedPayload, "choose a smaller payload");
   return std::make_unique<SharedMemory>(run, busy);
 }
 

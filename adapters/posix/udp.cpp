@@ -118,8 +118,7 @@ std::unique_ptr<Messaging> make_udp(const rtm_run& run) {
     throw rtmeter::SetupError("reliability", "reliable", "UDP does not repeat what is lost",
                               "choose best_effort, or transport=unix or shm_futex");
   const std::size_t limit = kLargestUdpPayload - sizeof(WireHeader);
-  if (run.payload_bytes > limit)
-    throw payload_error(run, "a UDP datagram", limit, "choose a smaller payload, or transport=shm_futex");
+  if (run.payload_bytes > limit) throw payload_error(run, "a UDP datagram", limit, less_or_shared(run));
   return std::make_unique<Udp>(run, endpoint_of(run));
 }
 

@@ -28,7 +28,7 @@ void check_payload(const rtm_run& run, int socket_fd, std::size_t datagram_bytes
   constexpr std::size_t kOverhead = 32;  // af_unix: a datagram may take sk_sndbuf - 32
   throw payload_error(run, "a Unix datagram",
                       static_cast<std::size_t>(send_buffer) - kOverhead - sizeof(WireHeader),
-                      "choose a smaller payload or transport=shm_futex, or raise net.core.wmem_max");
+                      less_or_shared(run) + ", or raise net.core.wmem_max");
 }
 
 class Unix final : public Datagrams {

@@ -157,7 +157,11 @@ TEST(Udp, CarriesUpToItsLimitAndNamesIt) {
   EXPECT_STREQ(refused.error().field, "payload_bytes");
   EXPECT_STREQ(refused.error().value, "65484");
   EXPECT_NE(std::string(refused.error().message).find("65483"), std::string::npos);
-  EXPECT_STRNE(refused.error().remedy, "");
+  EXPECT_STREQ(refused.error().remedy, "choose a smaller payload, or transport=shm_futex");
+  const Instance large(asked_roundtrip(RTM_ROLE_SERVER, "udp", (16U << 20U) + 1));
+  ASSERT_FALSE(large.started());
+  EXPECT_STREQ(large.error().remedy, "choose a smaller payload")
+      << "shared memory carries no more than 16 MiB";
 }
 
 TEST(Udp, ClassOfTrafficIsSetAndReadBack) {
