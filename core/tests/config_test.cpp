@@ -138,6 +138,22 @@ TEST(Config, SaysHowLongARunMayHaveNothingToRecord) {
   EXPECT_EQ(config.quiet_ns(), 22'000 + 7);
 }
 
+TEST(Config, AChainsSourceEndsWithinAYear) {
+  const auto source = [](const char* samples) {
+    return outcome(R"("chain")",
+                   std::string(R"("role": "client", "chain": {"stages": [{"name": "s", "samples": )") +
+                       samples + R"(, "period_ns": 1000000000}]})");
+  };
+  EXPECT_EQ(source("31622400"), "ok");
+  EXPECT_CONTAINS(source("31622401"), "chain.stages[0].samples = 31622401: takes longer than a year");
+}
+
+TEST(Config, NothingIsLostBeforeItsDeadline) {
+  EXPECT_EQ(outcome(R"("cycle")", R"("loss_timeout_ns": 2, "deadline_ns": 2)"), "ok");
+  EXPECT_CONTAINS(outcome(R"("cycle")", R"("loss_timeout_ns": 1, "deadline_ns": 2)"),
+                  "loss_timeout_ns = 1: is shorter than the deadline");
+}
+
 TEST(Config, ComponentsAreOfACycle) {
   const std::string cycle = R"("cycle", "loss_timeout_ns": 1)";
   for (const char* shape : {"one_thread", "two_threads"})

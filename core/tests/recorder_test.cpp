@@ -189,6 +189,12 @@ TEST(RingRows, HoldTwoSecondsWithinBounds) {
   EXPECT_EQ(ring_rows_for(61'035, 4), 65'536u);  // 32,769
 }
 
+TEST(RingRows, HoldNoLongerThanTimeLasts) {
+  EXPECT_EQ(holds_ns(32'768, 1'000'000), 32'768'000'000);
+  EXPECT_EQ(holds_ns(32'768, 366LL * 86'400 * 1'000'000'000), INT64_MAX);
+  EXPECT_EQ(holds_ns(32'768, INT64_MAX / 32'768), INT64_MAX / 32'768 * 32'768);
+}
+
 TEST_F(RecorderTest, ShowsTheTapEveryRowInOrder) {
   std::vector<std::int64_t> seen;
   Recorder recorder(log_, kColumns, 64, WhenFull::wait, [&](const std::int64_t* rows, std::size_t count) {

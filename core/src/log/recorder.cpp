@@ -51,6 +51,11 @@ std::size_t ring_rows_for(std::int64_t period_ns, std::size_t columns) {
   return std::bit_ceil(std::clamp(wanted, kFewestRows, most));
 }
 
+std::int64_t holds_ns(std::size_t rows, std::int64_t period_ns) {
+  const auto count = static_cast<std::int64_t>(rows);
+  return period_ns <= INT64_MAX / count ? count * period_ns : INT64_MAX;
+}
+
 struct Recorder::Impl {
   Impl(Ring& ring, RowSink& log, WhenFull when_full, Tap tap)
       : ring_(ring), lines_((capacity() * ring.columns * sizeof(std::int64_t) + kCacheLine - 1) / kCacheLine),

@@ -28,6 +28,9 @@ enum class WhenFull { count, wait };
 // nor one of the writer loses any: two seconds at one row a period, between 32,768 rows and 64 MiB.
 std::size_t ring_rows_for(std::int64_t period_ns, std::size_t columns);
 
+// How long a stall of either so many rows hold at a row a period; the longest time there is if longer.
+std::int64_t holds_ns(std::size_t rows, std::int64_t period_ns);
+
 class Recorder {
  public:
   // Called by the writer thread for every batch of rows it drains (row-major, `columns` values a row).

@@ -64,6 +64,9 @@ ChainStage stage_from(const Json& json, const std::string& path) {
     throw Failure(path + "period_ns", std::to_string(stage.period_ns),
                   "a stage without inputs is a source: it needs a period and samples",
                   "give inputs, or period_ns and samples");
+  if (stage.period_ns > 0 && stage.samples > kMaxTime / stage.period_ns)
+    throw Failure(path + "samples", std::to_string(stage.samples), "takes longer than a year at this period",
+                  "measure fewer releases");
   return stage;
 }
 

@@ -282,7 +282,7 @@ class Run {
     e["usage"] = ran_ ? usage_.to_json() : Json();
     Json instrument = instrument_;
     instrument["ring_rows"] = recorder_.ring_rows();
-    instrument["ring_holds_ns"] = static_cast<std::int64_t>(recorder_.ring_rows()) * config_.period_ns;
+    instrument["ring_holds_ns"] = holds_ns(recorder_.ring_rows(), config_.period_ns);
     instrument["ring_high_water"] = recorder_.high_water();
     e["instrument"] = instrument;
     put_clocks(e);
