@@ -45,7 +45,7 @@ class Exchange : public Measurement {
     std::int64_t awaited = -1;         // the release whose answer another thread is to receive
     for (std::int64_t k = 0; k < b_.config.total() && !stopped(); ++k) {
       const std::int64_t release_ns = grid_.release_ns(k);
-      make_room();
+      if (!make_room()) break;
       if (skip && release_ns < free_ns) {
         pass_over(release_ns, free_ns);
         continue;
@@ -140,8 +140,9 @@ class Exchange : public Measurement {
   }
 
   // More requests are under way than the ring holds only after a burst: the sender then waits, and
-  // shows as late. On a scripted clock waiting would change what the script says: the ring grows.
-  void make_room() noexcept {
+  // shows as late; false if the run is to end instead. On a scripted clock waiting would change what the
+  // script says: the ring grows.
+  bool make_room() noexcept {
     if (pending_.full() && b_.clock.scripted()) {
       settle(b_.clock.now_ns());
       if (pending_.full()) pending_.grow();
@@ -151,6 +152,7 @@ class Exchange : public Measurement {
       settle(b_.clock.now_ns());
       if (pending_.full()) wait_for_answer(ticket, lost_after_ns());
     }
+    return !pending_.full();
   }
 
   Grid grid_;

@@ -104,7 +104,7 @@ class Cycle final : public Exchange<kColumns, kRequestSent, kResponseReceived, k
   void pass_over_before(std::int64_t k, std::int64_t now_ns) noexcept {
     const std::int64_t end = k < b_.config.total() ? k : b_.config.total();
     for (std::int64_t j = pending_.next(); j < end; j = pending_.next()) {
-      make_room();
+      if (!make_room()) return;
       pass_over(timer_.release_ns(j), last_ns_ > timer_.release_ns(j) ? last_ns_ : now_ns);
     }
   }
@@ -113,8 +113,7 @@ class Cycle final : public Exchange<kColumns, kRequestSent, kResponseReceived, k
   bool on_tick(std::int64_t k, std::int64_t now_ns, const rtm_fire& /*fire*/) noexcept override {
     const std::int64_t total = b_.config.total();
     pass_over_before(k, now_ns);
-    make_room();
-    if (k == pending_.next() && k < total) send_started(k, timer_.release_ns(k), now_ns);
+    if (make_room() && k == pending_.next() && k < total) send_started(k, timer_.release_ns(k), now_ns);
     last_ns_ = now_ns;
     settle(now_ns);
     enter(pending_.next());
