@@ -1,6 +1,7 @@
 // A clock that hosts have in common, read together with CLOCK_MONOTONIC.
 #include "system/other_clock.hpp"
 
+#include <sys/timex.h>
 #include <unistd.h>
 
 #include "child.hpp"
@@ -92,6 +93,13 @@ TEST(OtherClock, TaiIsSaidToShowUtcWhereItDoes) {
   EXPECT_EQ(said(37, true), "");
   EXPECT_EQ(said(0, true), "tai_offset_unset ");
   EXPECT_EQ(said(37, false), "clock_not_synchronised ");
+}
+
+TEST(OtherClock, TaiIsSynchronisedIfTheKernelSaysSo) {
+  timex kernel{};
+  if (adjtimex(&kernel) < 0) GTEST_SKIP() << "adjtimex is not permitted";
+  const Json facts = OtherClock("tai").to_json();
+  EXPECT_EQ(facts.find("synchronised")->dump(), (kernel.status & STA_UNSYNC) != 0 ? "false" : "true");
 }
 
 TEST(OtherClock, ThatIsNoneIsRefusedByName) {
