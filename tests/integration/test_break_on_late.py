@@ -86,6 +86,22 @@ def test_a_round_trips_skipped_release_counts_to_the_answer_that_serves_it(
     assert marker == "rtmeter: probe: release 31 is late by 7000000 ns\n", done.err
 
 
+@pytest.mark.parametrize(
+    ("measurement", "column", "delay_ns", "marked"),
+    [("roundtrip", "reply_delay_ns", 10**9, "30"), ("wakeup", "wake_delay_ns", 1_500_000, "31")],
+)
+def test_a_lost_or_a_skipped_release_is_late_by_the_deadline_at_least(
+    tracefs: Path, tmp_path: Path, measurement: str, column: str, delay_ns: int, marked: str
+) -> None:
+    script = tmp_path / "script.csv"
+    script.write_text(f"{column}\n" + "".join(f"{delay_ns if k == 30 else 10_000}\n" for k in range(2000)))
+    front = (sys.executable, "-m", "rtmeter", "measure", measurement, "--adapter", "null", "--period", "1ms")
+    cell = ("--script", script, "--samples", 1000, "--warm-up", 0, "--deadline", "2ms", "--break-on-late")
+    done = over(tracefs, *front, *cell, "--overrun", "skip", "--out", tmp_path / "cell")
+    marker = (tracefs / "trace_marker").read_text()
+    assert marker == f"rtmeter: probe: release {marked} is late by 2000000 ns\n", done.err
+
+
 def test_a_marker_that_cannot_be_written_keeps_no_trace_from_being_stopped(
     tracefs: Path, tmp_path: Path
 ) -> None:
