@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import numpy as np
+import pytest
 
 from rtmeter.judge.fleet import as_one, judge_fleet
 from rtmeter.model import Requirement
@@ -63,6 +64,14 @@ def test_a_single_rig_says_no_more_than_its_runs_together() -> None:
     assert (judged.lower, judged.upper) == (found.lower, found.upper)
     assert judged.outcome == "inconclusive" and found.upper > joint(runs[:1], 0.95).upper
     assert judged.reason.startswith("4 of 20,000 releases of 1 rig missed")
+
+
+@pytest.mark.parametrize("asked", [Requirement(10**6), Requirement(10**6, 0.0001, 0.95)])
+def test_what_fails_has_no_upper_bound_where_a_run_has_none(asked: Requirement) -> None:
+    rigs = {"a": [RunMisses(10_000, 50, 1.0)], "b": [RunMisses(10_000, 60, 1.0)]}
+    judged, refused = judge_fleet(rigs, asked), judge_fleet(rigs, asked, refused=1)
+    assert judged.outcome == refused.outcome == "fail"
+    assert judged.upper is not None and refused.upper is None and refused.lower == judged.lower
 
 
 def test_nothing_passes_where_something_stands_in_the_way() -> None:

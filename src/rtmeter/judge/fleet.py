@@ -42,17 +42,17 @@ def judge_fleet(
     if not n:
         return FleetVerdict("inconclusive", "nothing was judged", 0, 0, None, None)
     found = joint(each, asked.confidence)
+    upper = None if refused else found.upper
     seen = f"{misses:,} of {n:,} releases of {of:,} rig{'s' * (of != 1)} missed"
     allowed = asked.miss_ratio
     if misses and (allowed is None or asked.criticality == "hard"):
-        return FleetVerdict("fail", f"{seen}: none allowed", n, misses, found.lower, found.upper)
+        return FleetVerdict("fail", f"{seen}: none allowed", n, misses, found.lower, upper)
     if allowed is not None and (
         found.lower > allowed or beyond_the_horizon(misses, n, allowed, asked.horizon)
     ):
         why = f"at least {share(found.lower)}" if found.lower > allowed else f"{share(misses / n)} seen"
-        return FleetVerdict(
-            "fail", f"{seen}: {why}, {share(allowed)} is allowed", n, misses, found.lower, found.upper
-        )
+        said = f"{seen}: {why}, {share(allowed)} is allowed"
+        return FleetVerdict("fail", said, n, misses, found.lower, upper)
     if asked.criticality == "hard":
         return FleetVerdict(
             "inconclusive", f"{seen}: hard deadlines are judged run by run", n, misses, None, None
