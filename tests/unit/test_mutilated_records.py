@@ -162,6 +162,8 @@ def test_no_command_accepts_what_another_refuses(
             error = refusal(read_cell_file, cell / store.CELL)
             assert error is not None
             for name, command in commands(results, cell, tmp_path).items():
+                if name == "run --resume" and one.path != ("version",):
+                    continue  # it measures the cell again
                 code, said = cli.invoke(command), capsys.readouterr()
                 assert code == 1, f"{name} accepts {one}: {said.out}{said.err}"
                 assert str(cell / store.CELL) in said.err, f"{name}, {one}: {said.err}"

@@ -9,8 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rtmeter.cli import exit_codes
+from rtmeter.values import visible
 
 if TYPE_CHECKING:
+    from rtmeter.measure.run import Run
     from rtmeter.model import Campaign
     from rtmeter.results.cells import StoredCell
     from rtmeter.results.record import CellRecord
@@ -32,6 +34,13 @@ def _to_ask_next(planned: Campaign, folder: Path, cells: Sequence[StoredCell]) -
     if factor is not None:
         yield f"rtmeter compare {path} --factor {shlex.quote(factor)}"
     yield f"rtmeter report {path}"
+
+
+def tell_of(run: Run) -> None:
+    """Says on standard error which run goes on, and which of its cells cannot be read."""
+    print(visible(f"rtmeter: goes on with {run.folder}"), file=sys.stderr)
+    for error in run.damaged():
+        print(visible(f"rtmeter: {error}"), file=sys.stderr)
 
 
 def measure_campaign(
@@ -69,7 +78,11 @@ def measure_campaign(
     announce(planned)
 
     def begun() -> Run:
-        return Run.resume(out, planned, scale) if resume else Run.start(out, planned, scale)
+        if not resume:
+            return Run.start(out, planned, scale)
+        run = Run.resume(out, planned, scale)
+        tell_of(run)
+        return run
 
     if planned.rigs:
         run, names = measured_on_rigs(planned, begun)

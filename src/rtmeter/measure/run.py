@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol, Self
 
 from rtmeter.errors import RtmeterError
+from rtmeter.host.files import open_file
 from rtmeter.host.identity import machine_id
 from rtmeter.host.owned import kept
 from rtmeter.host.root import Root
@@ -17,7 +18,9 @@ from rtmeter.measure.probe.supervise import Stop
 from rtmeter.measure.source.refused import Refused
 from rtmeter.model import Campaign, Cell
 from rtmeter.results import store
+from rtmeter.results.data import data_of
 from rtmeter.results.record import CellRecord, RigOfRun, RunRecord
+from rtmeter.results.record.reading import unreadable
 from rtmeter.values import as_json, version
 
 
@@ -74,7 +77,7 @@ class Run:
             added = [cell.id for cell in campaign.cells if cell.id not in about.cells]
             rigs = (about.rigs or {}) | (_rigs_of(campaign) or {})
             changed = about.changed(cells=[*about.cells, *added], rigs=rigs or None)
-            store.write_run(run.folder, changed, campaign.source)
+            store.write_run(run.folder, changed, None)  # its text is there, and the same
         return run
 
     @classmethod
@@ -89,17 +92,15 @@ class Run:
                 remedy="run it without --resume, or name its results with --out",
             )
         about = store.read_run(folder)
-        source = (folder / store.CAMPAIGN).read_text(encoding="utf-8")
-        for what, changed in (
-            ("campaign", source != campaign.source),
-            ("scale", about.scale != scale),
-            ("host", about.host != campaign.host),
+        for what, changed, remedy in (
+            ("campaign", _is_other(folder, campaign), f"put its text back from {folder / store.CAMPAIGN}"),
+            ("scale", about.scale != scale, f"resume with --scale {about.scale:g}"),
+            ("host", about.host != campaign.host, _with_host(about.host)),
         ):
             if changed:
-                given = f"--scale {about.scale:g}" + (f" --host component={about.host}" if about.host else "")
-                remedy = f"resume with {folder / store.CAMPAIGN} and {given}, or run anew"
                 message = f"finds a run with another {what}"
-                raise RtmeterError(message, field="--resume", value=str(folder), remedy=remedy)
+                anew = f"{remedy}, or run anew"
+                raise RtmeterError(message, field="--resume", value=str(folder), remedy=anew)
         _check_rigs(about, campaign, folder)
         _check_graphs(campaign, folder)
         return cls(folder, campaign)
@@ -112,6 +113,13 @@ class Run:
     def has(self, cell: Cell) -> bool:
         """Whether the cell need not be measured again."""
         return _done(self.folder / cell.id) is not None
+
+    def damaged(self) -> Iterator[RtmeterError]:
+        """What is wrong with the cells that are there and are measured again, since they or their data cannot
+        be read."""
+        for cell in self.cells:
+            if isinstance(found := _found(self.folder / cell.id), RtmeterError):
+                yield RtmeterError(found.message, **found.about | {"remedy": "it is measured again"})
 
     def remaining(self) -> list[Cell]:
         """The cells that are to be measured still, in order."""
@@ -224,9 +232,36 @@ def _check_graphs(campaign: Campaign, folder: Path) -> None:
             raise RtmeterError(message, field="--resume", value=where, remedy=remedy)
 
 
+def _is_other(folder: Path, campaign: Campaign) -> bool:
+    """Whether the run's copy has another text. Raises RtmeterError if it cannot be read."""
+    copy = folder / store.CAMPAIGN
+    try:
+        with open_file(copy) as file:
+            return file.read() != campaign.source.encode()
+    except OSError as error:
+        raise unreadable(error, copy) from error
+
+
+def _with_host(host: str | None) -> str:
+    return f"resume with --host component={host}" if host else "resume without --host"
+
+
 def _done(path: Path) -> CellRecord | None:
     """The record of a cell that need not be measured again."""
+    found = _found(path)
+    return found if isinstance(found, CellRecord) and found.status == "complete" and found.valid else None
+
+
+def _found(path: Path) -> CellRecord | RtmeterError | None:
+    """The record of the cell that is there, or why it or its data cannot be read. Raises RtmeterError of one
+    that a later rtmeter wrote: it is none to be replaced."""
     if not store.is_cell(path):
         return None
-    record = store.read_cell(path)
-    return record if record.status == "complete" and record.valid else None
+    try:
+        record = store.read_cell(path)
+        data_of(path, record)
+    except RtmeterError as error:
+        if error.field == "version":
+            raise
+        return error
+    return record

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rtmeter.cli.alone import WaitOption
 from rtmeter.cli.choices import campaign_files
 from rtmeter.errors import RtmeterError
+
+if TYPE_CHECKING:
+    from rtmeter.model import Cell
 
 EXAMPLE = "rtmeter run campaigns/demo.yaml --only 'measurement==wakeup' --scale 0.1"
 DETAILS = (
@@ -72,7 +76,7 @@ def command(
     from rtmeter.campaign.file import read_campaign
     from rtmeter.campaign.rigs import read_rigs
     from rtmeter.cli.announce import announce
-    from rtmeter.cli.campaigns import measure_campaign
+    from rtmeter.cli.campaigns import measure_campaign, tell_of
     from rtmeter.cli.cell_options import component
     from rtmeter.cli.output import print_json
     from rtmeter.measure.run import Run
@@ -85,7 +89,11 @@ def command(
     if dry_run:
         from rtmeter.cli.preview import Preview, show_preview
 
-        cells = Run.last(out, planned, scale).remaining() if resume else planned.cells
+        cells: Sequence[Cell] = planned.cells
+        if resume:
+            run = Run.last(out, planned, scale)
+            tell_of(run)
+            cells = run.remaining()
         announce(planned)
         preview = Preview.of(planned, cells)
         print_json(preview.to_json()) if as_json else show_preview(preview)
