@@ -147,3 +147,9 @@ def test_each_page_of_late_releases_has_a_checksum(tmp_path: Path) -> None:
     late.write_bytes(flipped(whole, 8 * ends["wake_ns"]))
     with pytest.raises(RtmeterError, match="cannot be read"):
         [chunk["wake_ns"] for chunk in Samples(late).chunks("wake_ns")]
+
+
+def test_a_pipe_in_the_place_of_a_table_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "cells.parquet")
+    with pytest.raises(OSError, match="It is no regular file"):
+        checked.opened(tmp_path / "cells.parquet")

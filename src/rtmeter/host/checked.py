@@ -34,7 +34,9 @@ def write(table: pa.Table, out: Path) -> None:
 
 
 def opened(source: Path | pa.BufferReader, metadata: pq.FileMetaData | None = None) -> pq.ParquetFile:
-    """A file to be read. Raises one of DAMAGED, as reading it does."""
+    """A file to be read. Raises one of DAMAGED, as reading it does; no pipe is waited for."""
+    if isinstance(source, Path):
+        open_file(source).close()
     return pq.ParquetFile(source, metadata=metadata, page_checksum_verification=True)
 
 
