@@ -11,6 +11,7 @@ import pytest
 
 from rtmeter.cli import exit_codes
 from rtmeter.model import Requirement
+from stored import write_run
 from verdicts import Captured, as_json, verdict
 from wakeups import MS, draw, late_at, write_wakeups
 
@@ -124,3 +125,23 @@ def test_conditions_of_one_name_are_told_apart(capsys: Captured) -> None:
     said = verdict(".", capsys)[1]
     assert all(f" a in {run}/a" in said for run in ("one", "two", "three", "four"))
     assert "a in two/a (interrupted)" in said
+
+
+@pytest.mark.parametrize(
+    ("path", "lacking"),
+    [("r", ["loop-r2", "other-r1", "other-r2", "third"]), ("r/loop", ["loop-r2"]), ("r/loop-r1", [])],
+)
+def test_what_a_run_lists_and_lacks_is_named_and_its_question_open(
+    path: str, lacking: list[str], capsys: Captured
+) -> None:
+    """As after kill -9: the report says of the same that it is not finished."""
+    write_wakeups(Path("r/loop-r1"), draw(1), repeat=1, requirement=ASKED)
+    write_run(Path("r"), {"cells": ["loop-r1", "loop-r2", "other-r1", "other-r2", "third"]}, None)
+    code, said = verdict(path, capsys)
+    assert code == (exit_codes.INCONCLUSIVE if lacking else exit_codes.PASS)
+    more = " and 1 more" if len(lacking) > 3 else ""
+    words = (
+        f"not measured: {len(lacking)} planned cells, {', '.join(lacking[:3])}{more}; their question is open"
+    )
+    assert (words in said) == bool(lacking)
+    assert as_json(path, capsys).get("not_measured", []) == lacking

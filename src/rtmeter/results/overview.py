@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -192,6 +193,18 @@ def _planned(path: Path) -> dict[Path, int]:
         for file in sorted(path.rglob(store.RUN))
         for place, name in enumerate(store.read_run(file.parent).cells)
     }
+
+
+def not_measured(path: Path) -> list[Path]:
+    """The folders of the cells that the runs below the path list and that are not there; where nothing lies
+    at it, of the repeats of that name. Raises RtmeterError for a damaged run.json."""
+    if store.is_cell(path):
+        return []
+    planned = _planned(path)
+    if store.repeats_of(path):
+        repeat = re.compile(f"{re.escape(path.name)}-r[0-9]+")
+        planned = {file: n for file, n in _planned(path.parent).items() if repeat.fullmatch(file.name)}
+    return [folder for folder in planned if not store.is_cell(folder)]
 
 
 def _to_come(folder: Path) -> CellEntry:

@@ -13,6 +13,7 @@ import typer
 
 from rtmeter.cli import exit_codes
 from rtmeter.cli.requirement_options import Confidence, CriticalityText, HorizonText, MissRatio
+from rtmeter.values import visible
 
 if TYPE_CHECKING:
     from rtmeter.api.verdicts import CellVerdict
@@ -26,9 +27,12 @@ DETAILS = (
     "the other options say. Of more than three conditions there is a row each, the worst first, and each "
     "reason and step once; of one alone, or with --repeats, the whole verdict. Repeats of a "
     "cell have one verdict: their misses together, by dependence within each and by how far they lie apart. "
-    "Exit codes: 0 pass, 1 error, 2 requirement not met, 3 inconclusive; of several conditions the worst, in "
+    "Exit codes: 0 pass, 1 error, 2 requirement not met, 3 inconclusive, or cells of the run "
+    "not measured; of several conditions the worst, in "
     "the order 1, 2, 3, 0."
 )
+
+_MOST_NAMES = 3
 
 
 def command(
@@ -70,10 +74,12 @@ def command(
     from rtmeter.cli.requirement_options import once_in_hours, stated
     from rtmeter.errors import RtmeterError
     from rtmeter.results.cells import conditions, find_cells
+    from rtmeter.results.overview import not_measured
 
     asked = stated(deadline, miss_ratio, confidence, criticality, horizon)
     level_hours = None if once_in is None else once_in_hours(once_in)
     cells = find_cells(path)
+    lacking = [folder.name for folder in not_measured(path)]
     times = Counter(group[0].record.name for group in conditions(cells))
     many = sum(times.values()) > MOST_WHOLE and not repeats
     found: list[CellVerdict] = []
@@ -89,7 +95,8 @@ def command(
         raise as_flag(error) from None
     if as_json:
         verdicts_json = [one.to_json() for one in found]
-        print_json(verdicts_json[0] if len(cells) == 1 else {"cells": verdicts_json})
+        whole = {"cells": verdicts_json} | ({"not_measured": lacking} if lacking else {})
+        print_json(verdicts_json[0] if len(cells) == 1 and not lacking else whole)
     elif many:
         options = {"--deadline": deadline, "--miss-ratio": miss_ratio, "--confidence": confidence}
         options |= {"--criticality": criticality, "--horizon": horizon, "--once-in": once_in}
@@ -97,7 +104,15 @@ def command(
         _show_many(found, given + ["--anew"] * anew)
     elif len(found) > 1:
         show_table(_named(found))
-    return exit_codes.worst(exit_codes.of_outcome(one.outcome) for one in found)
+    if lacking and not as_json:
+        print(visible(f"not measured: {_some(lacking)}; their question is open: go on with --resume"))
+    open_still = [exit_codes.INCONCLUSIVE] if lacking else []
+    return exit_codes.worst([*(exit_codes.of_outcome(one.outcome) for one in found), *open_still])
+
+
+def _some(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else ""
+    return f"{len(names):,} planned cells, {', '.join(names[:_MOST_NAMES])}{more}"
 
 
 def _show_many(found: Sequence[CellVerdict], options: Sequence[str]) -> None:
