@@ -175,12 +175,14 @@ ADAPTERS = sorted({path.parent for path in FILES if path.match("adapters/*/CMake
 
 
 def test_each_key_of_a_cell_and_each_type_of_a_warning_stands_in_a_page() -> None:
-    """Of warnings those that the front makes. What mutants.md quotes is no word on it."""
+    """Of warnings those that front, core and librtmeter make. What mutants.md quotes is no word on it."""
     pages = "\n".join(page.read_text() for page in PAGES if page.name != "mutants.md")
     keys = set(_keys(json.loads((ROOT / "spec/cell.schema.json").read_text())))
     types = {name for path in (ROOT / "src/rtmeter").rglob("*.py") for name in _warnings(path)}
     assert len(keys) > 200 and len(types) > 50
     assert [key for key in sorted(keys) if not re.search(rf"\b{key}\b", pages)] == []
+    for path in (*(ROOT / "core/src").rglob("*.?pp"), *(ROOT / "librtmeter/src").rglob("*.?pp")):
+        types |= set(re.findall(r'(?:doubt\(\s*|{"type", )"([a-z_]+)"', path.read_text()))
     assert [name for name in sorted(types) if f"`{name}`" not in pages] == []
 
 
