@@ -107,6 +107,7 @@ PREFIX ?= /usr/local
 .PHONY: install
 install: probes ## Install probes, librtmeter and what adapters need into PREFIX (/usr/local)
 	@cmake --install build/release --prefix $(PREFIX)
+	@echo "for programs that use librtmeter: sudo ldconfig (of another PREFIX than /usr/local: LD_LIBRARY_PATH)"
 
 .PHONY: demo
 demo: probes venv ## Measure this machine for about a minute and a half: verdicts and an HTML report
