@@ -93,6 +93,20 @@ def test_a_control_loop_in_c_by_pkg_config(kind: str, library: Path, tmp_path: P
     assert (late > 0) == (record.verdict is not None and record.verdict.misses > 0), "on_late tells of misses"
 
 
+@pytest.mark.parametrize(("target", "found"), [("loop", {"PKG_CONFIG_LIBDIR": "/none"}), ("loop_static", {})])
+def test_a_project_in_c_by_cmake(target: str, found: dict[str, str], prefix: Path, tmp_path: Path) -> None:
+    """The shared library without libzstd's headers; the archive brings the C++ library."""
+    source = EXAMPLES / "c" / "control_loop.c"
+    (tmp_path / "CMakeLists.txt").write_text(
+        "cmake_minimum_required(VERSION 3.22)\nproject(foreign C)\nfind_package(rtmeter REQUIRED)\n"
+        f'add_executable(foreign "{source}")\ntarget_link_libraries(foreign rtmeter::{target})\n'
+    )
+    build = tmp_path / "build"
+    run("cmake", "-S", tmp_path, "-B", build, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}", **found)
+    run("cmake", "--build", build)
+    run(build / "foreign", tmp_path / "results", "3")
+
+
 def test_a_loop_with_a_mutex_in_cpp_by_cmake(prefix: Path, tmp_path: Path) -> None:
     run(with_cmake("cpp", "mutex_loop", prefix, tmp_path), tmp_path / "results", str(RELEASES))
     record = check(tmp_path / "results", "cpp-mutex")
