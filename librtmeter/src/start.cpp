@@ -10,6 +10,7 @@
 #include <filesystem>
 
 #include "errors.hpp"
+#include "system/descriptor.hpp"
 
 namespace rtmeter {
 namespace {
@@ -34,7 +35,7 @@ void check_name(const std::string& name) {
 // A lock that others can ask about without taking it (fcntl(2), F_OFD_GETLK).
 int lock(const std::string& parent, const std::string& name) {
   const std::string file = parent + "/lock";
-  const int fd = open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+  const int fd = clear_of_standard(open(file.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
   if (fd < 0) refuse(file, errno);
   struct flock whole{};
   whole.l_type = F_WRLCK;

@@ -1,4 +1,5 @@
 // Loops in real processes, by the C ABI: forks, kills, and the CPU of the writer.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/capability.h>
 #include <sched.h>
@@ -72,6 +73,21 @@ TEST_F(LoopProcess, SleepsOnTheGridAndRecordsEachRelease) {
   run(loop, 50);
   EXPECT_EQ(rtm_loop_close(loop, error_, sizeof error_), 0) << error_;
   expect_served_and_skipped(rows_of_part(only_start(), "whole"), 50);
+}
+
+// A daemon may have closed them, and prints all the same.
+TEST_F(LoopProcess, TakesNoDescriptorOfStandardInputAndOutput) {
+  EXPECT_EQ(in_child([&] {
+              for (const int fd : {0, 1, 2}) close(fd);
+              rtm_loop* loop = open();
+              run(loop, 3);
+              std::string taken;
+              for (const int fd : {0, 1, 2})
+                if (fcntl(fd, F_GETFD) != -1) taken += std::to_string(fd) + " ";
+              return taken + (rtm_loop_close(loop, error_, sizeof error_) == 0 ? "closed" : error_);
+            }),
+            "closed");
+  expect_served_and_skipped(rows_of_part(only_start(), "whole"), 3);
 }
 
 TEST_F(LoopProcess, CatchesUpIfAskedTo) {

@@ -9,6 +9,7 @@
 
 #include "errors.hpp"
 #include "log/crc32c.hpp"
+#include "system/descriptor.hpp"
 
 namespace rtmeter {
 namespace {
@@ -24,7 +25,7 @@ void put_little_endian(std::uint8_t* at, T value) {
 }  // namespace
 
 FrameFile::FrameFile(const std::string& path)
-    : path_(path), fd_(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644)) {
+    : path_(path), fd_(clear_of_standard(open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644))) {
   if (fd_ < 0) {
     const int error = errno;
     throw Failure("log", path, std::string("cannot create the sample log: ") + std::strerror(error),

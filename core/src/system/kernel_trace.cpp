@@ -9,6 +9,7 @@
 #include <string>
 
 #include "errors.hpp"
+#include "system/descriptor.hpp"
 
 namespace rtmeter {
 namespace {
@@ -16,7 +17,7 @@ namespace {
 int open_file(const char* name, const char* field) {
   int error = ENOENT;
   for (const char* root : {"/sys/kernel/tracing/", "/sys/kernel/debug/tracing/"}) {
-    const int fd = open((std::string(root) + name).c_str(), O_WRONLY | O_CLOEXEC);
+    const int fd = clear_of_standard(open((std::string(root) + name).c_str(), O_WRONLY | O_CLOEXEC));
     if (fd >= 0) return fd;
     if (errno != ENOENT) error = errno;
   }
