@@ -160,14 +160,14 @@ inline Config config_by_hand(rtm_measurement measurement, std::int64_t warm_up, 
 class ByHand {
  public:
   explicit ByHand(Config given, rtm_drive drive = RTM_SPIN, rtm_receive receive = RTM_RECEIVE_SPIN_ONCE,
-                  bool is_scripted = false)
+                  bool is_scripted = false, std::size_t ring_rows = 1 << 16)
       : clock(is_scripted), config([&] {
           given.log = directory_ / "test.rtlog";
           return given;
         }()),
         session(*adapter_table<PlayedAdapter>(), config, drive, receive),
         log_(config.log, header_of_columns(columns_of(config))),
-        recorder_(log_, columns_of(config).size(), 1 << 16, WhenFull::count,
+        recorder_(log_, columns_of(config).size(), ring_rows, WhenFull::count,
                   [this](const std::int64_t* rows, std::size_t count) {
                     const std::size_t width = columns_of(config).size();
                     for (std::size_t i = 0; i < count; ++i, rows += width)
@@ -181,10 +181,16 @@ class ByHand {
 
   // What was recorded, once.
   std::vector<Row> rows() {
-    recorder_.start({});
+    if (!writes_) recorder_.start({});
     recorder_.finish();
     return rows_;
   }
+  // Rows leave the ring while it runs.
+  void start_writing() {
+    writes_ = true;
+    recorder_.start({});
+  }
+  std::uint64_t overflow() const { return recorder_.overflow(); }
   std::vector<Row> run() {
     measurement->set_up();
     clock.at_ns = 0;  // whatever that took
@@ -211,6 +217,7 @@ class ByHand {
   LogWriter log_;
   std::vector<Row> rows_;
   Recorder recorder_;
+  bool writes_ = false;
   Bench bench_;
 };
 

@@ -213,6 +213,7 @@ class Exchange : public Measurement {
   // Interrupted: what was sent and not settled, and what was due and not sent, is in flight.
   void settle_interrupted() noexcept {
     const std::int64_t now_ns = b_.clock.now_ns();
+    b_.recorder.wait_for_room();
     record_settled(true);
     for (std::int64_t k = pending_.next(); k < b_.config.total() && grid_.release_ns(k) <= now_ns; ++k) {
       Slot& s = pending_.take();

@@ -302,6 +302,7 @@ class Chain final : public Measurement {
   // What was received and waits is in flight, and so are the releases that were due.
   void settle() noexcept {
     const std::int64_t now_ns = b_.clock.now_ns();
+    b_.recorder.wait_for_room();
     for (Stage& stage : stages_) {
       for (const Input& input : stage.inputs)
         if (input.has && !input.used) overtaken(input, input.samples, input.received_ns, kInFlight);

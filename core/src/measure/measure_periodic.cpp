@@ -51,6 +51,7 @@ class Periodic final : public Measurement, private PeriodicTimer::Client {
   void settle_rest() noexcept {
     if (!timer_.grid_known()) return;
     const std::int64_t now_ns = b_.clock.now_ns();
+    b_.recorder.wait_for_room();
     for (; settled_ < b_.config.total() && timer_.release_ns(settled_) <= now_ns; ++settled_)
       record(settled_, kAbsent, {RTM_ABSENT, RTM_ABSENT}, now_ns, kSkipped);
   }

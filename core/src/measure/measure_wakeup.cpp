@@ -46,6 +46,7 @@ class Wakeup final : public Measurement {
   // An interrupted backlog: releases that had passed without being served are skipped, not forgotten.
   void settle_interrupted(std::int64_t k) noexcept {
     const std::int64_t now_ns = b_.clock.now_ns();
+    b_.recorder.wait_for_room();
     for (; k < b_.config.total() && grid_.release_ns(k) <= now_ns; ++k) record(k, kAbsent, now_ns, kSkipped);
   }
 

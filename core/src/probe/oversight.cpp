@@ -15,9 +15,10 @@ std::string seconds(std::int64_t ns) { return std::to_string(ns / 1'000'000'000)
 }  // namespace
 
 void Oversight::start(const Watchdog& watchdog, int writer_tid) {
-  supervisor_.emplace(Supervisor::Duties{run_.stop, watchdog, run_.config.watch_stdin, writer_tid, rescues_,
-                                         [this] { interrupt(); }, [this] { look(); }, [this] { give_up(); }},
-                      run_.config.cpus);
+  supervisor_.emplace(
+      Supervisor::Duties{run_.stop, watchdog, run_.config.watch_stdin, writer_tid, rescues_, run_.settled,
+                         [this] { interrupt(); }, [this] { look(); }, [this] { give_up(); }},
+      run_.config.cpus);
 }
 
 void Oversight::move_on(Phase to) noexcept {

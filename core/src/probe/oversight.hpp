@@ -34,6 +34,7 @@ class Oversight {
     Session& session;
     const Progress& progress;
     std::function<bool()> log_failed;
+    std::function<std::uint64_t()> settled;  // rows of an interrupted run, as they are handed over
     std::function<void()> look;  // while it is measured, four times a second
     std::function<int(Failure)> conclude;
   };

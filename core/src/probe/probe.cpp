@@ -66,6 +66,7 @@ class Run {
                   }),
         bench_{config_, drive_, receive_, clock_, session_, recorder_, usage_, counters_, stop_, watchdog_},
         oversight_({config_, clock_, stop_, out_, session_, progress_, [this] { return recorder_.failed(); },
+                    [this] { return recorder_.settled(); },
                     [this] {
                       if (shared_clock_) shared_clock_->look();
                       if (realtime_clock_) realtime_clock_->look();
@@ -95,9 +96,8 @@ class Run {
     try {
       measure();
     } catch (const std::exception& error) {
-      const Failure failure = as_failure(error);
       oversight_.move_on(Phase::ending);
-      error_ = failure;
+      error_ = as_failure(error);
     }
     return oversight_.leave_with(conclude());
   }

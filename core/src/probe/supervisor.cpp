@@ -77,7 +77,9 @@ void Supervisor::run() {
 void Supervisor::tick() {
   const std::int64_t now_ns = monotonic_ns();
   const bool stopping = duties_.stop.load(), ending = ending_.load();
-  if (stopping && stopping_since_ns_ == 0) stopping_since_ns_ = now_ns;
+  const std::uint64_t settled = duties_.settled();
+  if (stopping && (stopping_since_ns_ == 0 || settled != settled_)) stopping_since_ns_ = now_ns;
+  settled_ = settled;
   if (ending && ending_since_ns_ == 0) ending_since_ns_ = now_ns;
   if (stopping && !ending) {
     // Again and again: the first may come just before the measured thread falls asleep.

@@ -21,7 +21,8 @@ namespace rtmeter {
 
 class Supervisor {
  public:
-  // From the moment when a run shall end until it is given up, and as long again for what then remains.
+  // From the moment when a run shall end, or last settled a release, until it is given up, and as long again
+  // for what then remains.
   static constexpr std::int64_t kPatienceNs = 5'000'000'000;
   // For the middleware's own end, after a run that was complete.
   static constexpr std::int64_t kFarewellNs = 30'000'000'000;
@@ -39,6 +40,7 @@ class Supervisor {
     bool watch_stdin;                 // standard input closing ends the run
     int writer_tid;                   // needed to end the run
     std::atomic<int>& rescues;        // how often it and this were put first for want of a CPU
+    std::function<std::uint64_t()> settled;  // what grows while the measured thread still settles
     std::function<void()> interrupt;  // makes the middleware's spin return; must be thread-safe
     std::function<void()> progress;   // prints a progress line
     std::function<void()> give_up;    // does not return if it ends the process
@@ -63,6 +65,7 @@ class Supervisor {
   pthread_t measured_;
   std::atomic<bool> ending_{false};
   std::int64_t stopping_since_ns_ = 0, ending_since_ns_ = 0;  // 0: not
+  std::uint64_t settled_ = 0;
   std::mutex mutex_;
   std::condition_variable done_changed_;
   bool done_ = false;
