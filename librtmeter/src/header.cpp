@@ -69,9 +69,11 @@ Json loop_doubts(const Ticks& ticks, std::uint64_t due_refused) {
               "delays all of them alike is in no latency",
               "give rtm_loop_wake() the time that was slept for, or let rtm_loop_sleep() sleep"));
   if (due_refused > 0)
-    list.push(doubt("due_of_another_clock",
-                    std::to_string(due_refused) + " due times lay more than an hour ahead, and were not used",
-                    "give times of CLOCK_MONOTONIC, in ns"));
+    list.push(
+        doubt("due_of_another_clock",
+              std::to_string(due_refused) +
+                  " due times lay more than an hour ahead, or the first one as far back, and were not used",
+              "give times of CLOCK_MONOTONIC, in ns"));
   return list;
 }
 

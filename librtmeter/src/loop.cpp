@@ -94,7 +94,8 @@ std::int64_t Loop::sleep() noexcept {
 
 void Loop::wake(std::int64_t now_ns, std::int64_t due_ns) noexcept {
   if (over_.load(std::memory_order_relaxed)) return;
-  if (due_ns != kAbsent && due_ns - now_ns > kFarNs) {
+  if (due_ns != kAbsent &&
+      (due_ns > now_ns + kFarNs || (due_ns < now_ns - kFarNs && !ticks_.known()))) {  // later: a long stall
     add_one(refused_);
     due_ns = kAbsent;
   }

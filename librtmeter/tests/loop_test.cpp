@@ -148,6 +148,20 @@ TEST_F(LoopTest, TheWarmUpEndsWithTheReleaseThatItReaches) {
   EXPECT_EQ(log.find("grid_inferred"), std::string::npos) << "the program said when it was due";
 }
 
+// A first due time of 0, as of one that was not set yet, or by a clock that began later, begins no grid.
+TEST_F(LoopTest, AFirstDueTimeMoreThanAnHourBackIsRefused) {
+  constexpr std::int64_t kHourNs = 3'600'000'000'000;
+  const std::int64_t now_ns = at(0, kHourNs + 1);
+  const auto rows = record([now_ns](Loop& loop) {
+    loop.wake(now_ns, at(0));
+    loop.done(now_ns + 20);
+  });
+  EXPECT_EQ(rows.size(), 1u);
+  const std::string log = file_content(files_of(path_, "whole-").front());
+  EXPECT_NE(log.find(R"("due_refused":1)"), std::string::npos);
+  EXPECT_NE(log.find(R"("t0_ns":)" + std::to_string(now_ns)), std::string::npos);
+}
+
 // A stall from the warm-up into what is judged: of the warm-up's releases nothing is told, of the first
 // judged one that was skipped it is; a late one is told of though nothing that is judged was skipped.
 TEST_F(LoopTest, WhatIsSkippedFromTheWarmUpOnIsTold) {
@@ -326,11 +340,12 @@ TEST_F(LoopTest, OfAnotherClocksDueTimesNothingIsSettledAtTheEnd) {
   end_ns_ = at(3, kHours + kT);
   for (const bool working : {false, true}) {
     const auto rows = record([working](Loop& loop) {
-      loop.wake(at(0, kHours), at(0));
-      loop.done(at(0, kHours + 20));
-      if (working) loop.wake(at(1, kHours), at(1));
+      loop.wake(at(0), at(0));
+      loop.done(at(0, 20));
+      loop.wake(at(1, kHours), at(1));
+      if (!working) loop.done(at(1, kHours + 20));
     });
-    EXPECT_EQ(rows.size(), 1u);
+    EXPECT_EQ(rows.size(), working ? 1u : 2u);
   }
 }
 

@@ -14,12 +14,12 @@ import pytest
 from front import Done
 
 MINE = """
-import sys
+import sys, time
 from rtmeter.loop import Loop
 late = []
 with Loop("arm", "1ms", folder=sys.argv[1], warm_up=1, trace_marker=True, break_trace=True,
           on_late=lambda k, release_ns, stamp_ns: late.append(k)) as loop:
-    t0 = 10**9
+    t0 = time.monotonic_ns() - 10**9
     for k in range(10):
         loop.wake(t0 + k * 10**6)  # long past: all are late
         loop.done()
