@@ -48,6 +48,25 @@ def test_maxima_tell_lost_ones_and_a_skipped_ping_that_was_served_in_time_is_no_
     assert said in (tmp_path / "page.html").read_text()
 
 
+@pytest.mark.parametrize("kind", ["ccdf", "histogram"])
+def test_skipped_releases_that_are_misses_within_the_deadline_are_counted_in_the_corner(
+    kind: str, tmp_path: Path
+) -> None:
+    """The thread is away from 10 to 14.9 ms: 11 to 14 are passed over, 11 by more than the deadline of 3 ms.
+    Of a round trip a skipped release is served by the next ping."""
+    late = 4.9 * MS
+    wakeup = Made(id="wakeup", delays=lambda k: [late if k == 10 else 1_000])
+    trip = Made(id="trip", measurement="roundtrip", delays=lambda k: [0, late if k == 10 else 1_000, 1_000])
+    for made in (wakeup, trip):
+        made.skip, made.samples, made.warm_up, made.deadline_ns = True, 100, 0, 3 * MS
+        write_cell(tmp_path / made.id, made)
+    told = json.dumps(draw(kind, cell_entries(tmp_path), PlotOptions()))
+    assert told.count("skipped within") == 1
+    assert "wakeup, wake-up latency: 3 skipped within the deadline: misses, too" in told
+    alone = json.dumps(draw(kind, cell_entries(tmp_path / "wakeup"), PlotOptions()))
+    assert '"3 skipped within' in alone
+
+
 def test_of_a_histogram_no_mean_is_made_up_and_no_maximum_that_is_not_known(tmp_path: Path) -> None:
     edges = np.array([50_000, 100_000]), 50_000, np.array([7, 3])
     for name, over in (("known", {}), ("beyond", {"over": 2, "over_from_ns": 200_000})):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -84,10 +84,11 @@ def _in_the_label(view: PlottedView) -> str:
 
 def _not_in_bins(found: Distributions) -> Iterator[Spec]:
     """What the lines have beside the bins: values out of range, and lost releases."""
-    place = 0 if found.deadline_ns is None else 1
-    for line in found.lines[: 1 if _of_one_cell(found.lines) else None]:
+    texts = [*_misses_in_time(found)]
+    yield from _in_the_corner(texts, found)
+    place = len(texts) + (found.deadline_ns is not None)
+    for line, whose in _by_name(found):
         view = line.view
-        whose = "" if _of_one_cell(found.lines) else f"{line.label}: "
         below, above = int(view.steps[0]), int(view.steps[-1])
         if above:
             far = f", up to {words.us(int(view.largest_ns[0]))} us" if view.largest_known else ""
@@ -99,6 +100,25 @@ def _not_in_bins(found: Distributions) -> Iterator[Spec]:
             place += 1
         if below:
             yield grammar.corner(f"← {whose}{below:,} below", right=False)
+
+
+def _by_name(found: Distributions) -> list[tuple[Line, str]]:
+    """The lines that a corner tells of, each with its name where there are several; of one cell the first."""
+    alone = _of_one_cell(found.lines)
+    return [(line, "" if alone else f"{line.label}: ") for line in found.lines[: 1 if alone else None]]
+
+
+def _misses_in_time(found: Distributions) -> Iterator[str]:
+    """What does not lie beyond the deadline and is a miss."""
+    for line, whose in _by_name(found):
+        if line.skipped_in_time:
+            yield f"{whose}{line.skipped_in_time:,} skipped within the deadline: misses, too"
+
+
+def _in_the_corner(texts: Sequence[str], found: Distributions) -> Iterator[Spec]:
+    """Lines of text below that of the deadline."""
+    for place, text in enumerate(texts, found.deadline_ns is not None):
+        yield grammar.corner(text, right=True, line=place)
 
 
 def complementary_cdf(found: Distributions, height: int, points_a_decade: int) -> Spec:
@@ -148,6 +168,7 @@ def complementary_cdf(found: Distributions, height: int, points_a_decade: int) -
             },
             *grammar.zero(least),
             *grammar.deadline("x", found.deadline_ns, at),
+            *_in_the_corner([*_misses_in_time(found)], found),
             {"transform": [{"filter": "datum.one_in"}]}
             | grammar.hover({"type": "point", "filled": True, "size": 90}, {"x": x, "y": y}, shown),
         ],

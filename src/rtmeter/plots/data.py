@@ -106,12 +106,14 @@ def together(views: Sequence[PlottedView]) -> PlottedView:
 @dataclass(frozen=True, slots=True)
 class Series:
     """One quantity of a cell: its envelope (None of data without order), the grid of its histograms, and its
-    views by name (``per_release``, ``as_served``), first the one that the envelope shows."""
+    views by name (``per_release``, ``as_served``), first the one that the envelope shows.
+    ``skipped_in_time``: how many releases are misses though their value is within the deadline."""
 
     quantity: Quantity
     envelope: Envelope | None
     grid: bins.BinGrid
     views: dict[str, PlottedView]
+    skipped_in_time: int = 0
 
 
 class _Group:
@@ -225,7 +227,8 @@ def gather(
         views = {"per_release": views["as_served"], **views}
     if not any(view.n for view in views.values()):
         return None
-    return Series(quantity, envelope.envelope(), grid, views)
+    in_time = envelope.skipped_in_time if quantity.per_release else 0
+    return Series(quantity, envelope.envelope(), grid, views, in_time)
 
 
 def recount(samples: Samples, meta: Mapping[str, Any], series: Series, grid: bins.BinGrid) -> Series:

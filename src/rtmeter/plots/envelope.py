@@ -57,7 +57,8 @@ class Envelope:
 class Stretches:
     """Builds an envelope over releases ``first_k`` to ``last_k`` in stretches of ``length``; releases
     outside, which only a file at odds with itself has, count in the nearest stretch. ``skips_miss``: whether
-    what was skipped is a miss by itself."""
+    what was skipped is a miss by itself; ``skipped_in_time``: how many such misses are within the
+    deadline."""
 
     def __init__(
         self, first_k: int, last_k: int, length: int, deadline_ns: int | None, *, skips_miss: bool
@@ -65,6 +66,7 @@ class Stretches:
         releases = max(last_k - first_k + 1, 1)
         self._first_k, self._deadline_ns, self._length = first_k, deadline_ns, length
         self._skips_miss = skips_miss
+        self.skipped_in_time = 0
         self._size = -(-releases // self._length)
         counts = np.zeros((6, self._size), dtype=np.int64)
         self._n, self._late, self._skipped, self._lost, self._later, self._missed = counts
@@ -94,6 +96,8 @@ class Stretches:
         if self._deadline_ns is not None:
             beyond = value > self._deadline_ns
             self._late += self._count(stretch[beyond & (outcome == SERVED)])
+            if self._skips_miss:
+                self.skipped_in_time += int(np.count_nonzero(~beyond & (outcome == SKIPPED)))
             judged = beyond & (outcome != SKIPPED) if self._skips_miss else beyond
             self._missed += self._count(stretch[judged])
         starts = np.concatenate(([0], np.flatnonzero(np.diff(stretch)) + 1))

@@ -80,7 +80,8 @@ def line(runs: Sequence[Loaded], label: str, colour: str) -> Line:
     several runs no bound is stated."""
     view = together([run.view for run in runs])
     effect = runs[0].subject.design_effect if len(runs) == 1 else None
-    return Line(label, view, colour, effect, f"   Max: {maximum(view)}")
+    in_time = sum(run.subject.series.skipped_in_time for run in runs)
+    return Line(label, view, colour, effect, f"   Max: {maximum(view)}", in_time)
 
 
 def load(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -28,13 +28,15 @@ def maximum(view: PlottedView) -> str:
 @dataclass(frozen=True, slots=True)
 class Line:
     """One distribution of a plot: its name, its values, its colour. ``design_effect``: how many releases
-    count as one where a bound is stated; None: none is. ``note`` follows the name in the legend."""
+    count as one where a bound is stated; None: none is. ``note`` follows the name in the legend.
+    ``skipped_in_time`` as in Series."""
 
     label: str
     view: PlottedView
     colour: str
     design_effect: float | None = None
     note: str = ""
+    skipped_in_time: int = 0
 
     @property
     def legend(self) -> str:
@@ -97,12 +99,12 @@ class Subject:
     @property
     def distributions(self) -> Distributions:
         """Its views."""
-        first = next(iter(self.views))
-        lines = (
-            Line(words.VIEWS[name], view, VIEW_COLOURS[name], self.design_effect if name == first else None)
-            for name, view in self.views.items()
+        first, *others = (
+            Line(words.VIEWS[name], view, VIEW_COLOURS[name]) for name, view in self.views.items()
         )
-        return Distributions(tuple(lines), self.series.grid, self.deadline_ns)
+        in_time = self.series.skipped_in_time
+        first = replace(first, design_effect=self.design_effect, skipped_in_time=in_time)
+        return Distributions((first, *others), self.series.grid, self.deadline_ns)
 
 
 @dataclass(frozen=True, slots=True)
