@@ -140,8 +140,7 @@ def test_what_a_run_lists_and_lacks_is_named_and_its_question_open(
     code, said = verdict(path, capsys)
     assert code == (exit_codes.INCONCLUSIVE if lacking else exit_codes.PASS)
     more = " and 1 more" if len(lacking) > 3 else ""
-    words = (
-        f"not measured: {len(lacking)} planned cells, {', '.join(lacking[:3])}{more}; their question is open"
-    )
+    whose = "cell, loop-r2; its" if len(lacking) == 1 else f"cells, {', '.join(lacking[:3])}{more}; their"
+    words = f"not measured: {len(lacking)} planned {whose} question is open"
     assert (words in said) == bool(lacking)
     assert as_json(path, capsys).get("not_measured", []) == lacking

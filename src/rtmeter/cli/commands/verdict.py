@@ -105,14 +105,15 @@ def command(
     elif len(found) > 1:
         show_table(_named(found))
     if lacking and not as_json:
-        print(visible(f"not measured: {_some(lacking)}; their question is open: go on with --resume"))
+        whose = "its" if len(lacking) == 1 else "their"
+        print(visible(f"not measured: {_some(lacking)}; {whose} question is open: go on with --resume"))
     open_still = [exit_codes.INCONCLUSIVE] if lacking else []
     return exit_codes.worst([*(exit_codes.of_outcome(one.outcome) for one in found), *open_still])
 
 
 def _some(names: Sequence[str]) -> str:
     more = f" and {len(names) - _MOST_NAMES:,} more" if len(names) > _MOST_NAMES else ""
-    return f"{len(names):,} planned cells, {', '.join(names[:_MOST_NAMES])}{more}"
+    return f"{len(names):,} planned cell{'s' * (len(names) != 1)}, {', '.join(names[:_MOST_NAMES])}{more}"
 
 
 def _show_many(found: Sequence[CellVerdict], options: Sequence[str]) -> None:
