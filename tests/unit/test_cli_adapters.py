@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from rtmeter.cli import invoke
+from rtmeter.cli import exit_codes, invoke
 from rtmeter.measure.probe.known_adapters import KNOWN_ADAPTERS
 
 ROOT = Path(__file__).parents[2]
@@ -109,3 +109,18 @@ def test_what_configure_lacked_is_told_before_what_such_adapters_need(
     assert missing["orocos"] == KNOWN_ADAPTERS["orocos"].remedy  # configure said nothing of it
     assert invoke(["measure", "roundtrip", "--adapter", "fastdds", "--duration", "1s"]) == 1
     assert "Fast-CDR 1; the one found is 2, then make" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("refused", "said"),
+    [
+        ("refuse_slack", "--timer-slack = '1.5ms': is too much; choose less"),
+        ("refuse_itself", "--option behave = 'refuse_itself': is wrong; choose die"),
+    ],
+)
+def test_what_a_probe_refuses_is_named_by_the_option_that_was_given(
+    refused: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["measure", "wakeup", "--adapter", "fake", "--option", f"behave={refused}"]
+    assert invoke([*words, "--samples", "1097", "--out", str(tmp_path / "a")]) == exit_codes.ERROR
+    assert f"rtmeter: {said}\n" in capsys.readouterr().err

@@ -187,11 +187,15 @@ def test_the_band_of_a_complementary_cdf_is_exact(root):
     effect = json.loads((root / "spiky" / "cell.json").read_text())["verdict"]["support"]["design_effect"]
     for row in shares[:-2]:
         share = np.count_nonzero(latency >= round(1e3 * row["x"])) / len(latency)
+        if row["one_in"] is None:  # stands for points that were left out, as high as the first of these
+            assert row["share"] > share
+            share = row["share"]
         n, misses = len(latency) / effect, share * len(latency) / effect
         assert row["share"] == pytest.approx(share, rel=1e-4)
-        assert row["low"] == pytest.approx(beta.ppf(0.025, misses, n - misses + 1), rel=1e-4)
+        assert row["low"] == pytest.approx(beta.ppf(0.025, misses, n - misses + 1), rel=1e-3)
         if share < 1:
-            assert row["high"] == pytest.approx(beta.ppf(0.975, misses + 1, n - misses), rel=1e-4)
+            assert row["high"] == pytest.approx(beta.ppf(0.975, misses + 1, n - misses), rel=1e-3)
+    assert any(row["one_in"] for row in shares[:-2])
 
 
 def test_a_triptych_shares_its_axes(root):

@@ -364,24 +364,20 @@ class Run {
   std::optional<Failure> error_;
   Path path_;
   Json adapter_;  // what the middleware said of itself when all was set up
-  bool inline_server_ = false;
-  bool told_greeted_ = false, told_silent_ = false;  // supervisor's own
+  bool inline_server_ = false, told_greeted_ = false, told_silent_ = false;
   std::atomic<bool> ran_{false};  // the measurement is set up, and no longer touched but by its run
   Oversight oversight_;
 };
 
 int usage_error(const char* program) {
-  std::cerr << "usage: " << program
-            << " --describe | --config FILE.json | --try FILE.json   (spec/probe.md)\n";
+  std::cerr << "usage: " << program << " --describe | --config FILE.json | --try FILE.json (spec/probe.md)\n";
   return kError;
 }
 
 }  // namespace
 
 int probe_main(int argc, char** argv, const rtm_adapter& adapter, Clock& clock) {
-  if (argc == 2 && std::strcmp(argv[1], "--describe") == 0) {
-    return print_description(adapter);
-  }
+  if (argc == 2 && std::strcmp(argv[1], "--describe") == 0) return print_description(adapter);
   const bool tries = argc == 3 && std::strcmp(argv[1], "--try") == 0;
   if (argc != 3 || (!tries && std::strcmp(argv[1], "--config") != 0)) return usage_error(argv[0]);
   StatusOut out;

@@ -31,6 +31,15 @@ def make_folders(folder: Path) -> list[Path]:
     return missing
 
 
+def write_whole(file: Path, text: str) -> None:
+    """The text, on the disk; until then what the file was, whatever comes between. Raises OSError."""
+    new = file.with_name(f"{file.name}.new")
+    new.write_text(text, encoding="utf-8")
+    sync(new)
+    new.replace(file)
+    sync(file.parent)
+
+
 def exchange(one: Path, other: Path) -> bool:
     """Gives each of two things the other's name, at once; False where the file system cannot. Raises
     OSError."""

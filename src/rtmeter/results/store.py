@@ -16,7 +16,7 @@ from typing import Self
 
 from rtmeter.errors import RtmeterError
 from rtmeter.host.checked import crc32c_of
-from rtmeter.host.durable import exchange, make_folders, sync
+from rtmeter.host.durable import exchange, make_folders, sync, write_whole
 from rtmeter.host.identity import SHORT, machine_id
 from rtmeter.host.owned import kept, own_folder
 from rtmeter.host.root import Root
@@ -27,9 +27,9 @@ from rtmeter.statistics.quantities import Columns
 from rtmeter.values import slug
 
 CELL, SAMPLES, RUN, CAMPAIGN = "cell.json", "samples.parquet", "run.json", "campaign.yaml"
-STAGES = "stages"
-TEAM = "team.json"  # in it while its logs are written: the cell's config, and the names of its processes
-"""The folder of a chain's sample logs, one for each process."""
+STAGES, TEAM = "stages", "team.json"
+"""The folder of a chain's sample logs, one for each process; in it while these are written: the cell's
+config, and the names of its processes."""
 
 CLIENT_LOG, SERVER_LOG, STDERR = "probe.rtlog", "server.rtlog", "probe.stderr"
 DATA = (SAMPLES, counted.HISTOGRAM, counted.INTERVALS)
@@ -254,17 +254,8 @@ def write_run(folder: Path, run: RunRecord, campaign: str | None) -> None:
     with writing(folder):
         make_folders(folder)
         if campaign is not None:
-            _write_whole(folder / CAMPAIGN, campaign)
-        _write_whole(folder / RUN, text_of(run))
-
-
-def _write_whole(file: Path, text: str) -> None:
-    """The text, on the disk; until then what the file was, whatever comes between. Raises OSError."""
-    new = file.with_name(f"{file.name}.new")
-    new.write_text(text, encoding="utf-8")
-    sync(new)
-    new.replace(file)
-    sync(file.parent)
+            write_whole(folder / CAMPAIGN, campaign)
+        write_whole(folder / RUN, text_of(run))
 
 
 def read_run(folder: Path) -> RunRecord:

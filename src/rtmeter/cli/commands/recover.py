@@ -49,8 +49,9 @@ def command(
     from rtmeter.measure.team.recovered_team import recovered_team
     from rtmeter.results import store
 
-    together = (log / store.STAGES / store.TEAM).is_file()
-    if log.is_dir() and not together:
+    is_folder = log.is_dir()
+    together = is_folder and (log / store.STAGES / store.TEAM).is_file()
+    if is_folder and not together:
         remedy = f"give a sample log in it, e.g. {next(log.rglob('*.rtlog'), log / store.CLIENT_LOG)}"
         raise RtmeterError("is a folder", field="FILE", value=str(log), remedy=remedy)
     path = out or (log / "recovered" if together else log.with_suffix(""))
