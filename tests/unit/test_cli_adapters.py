@@ -111,6 +111,7 @@ def test_what_configure_lacked_is_told_before_what_such_adapters_need(
     assert "Fast-CDR 1; the one found is 2, then make" in capsys.readouterr().err
 
 
+@pytest.mark.usefixtures("fake_probe")
 @pytest.mark.parametrize(
     ("refused", "said"),
     [
