@@ -67,6 +67,7 @@ def test_further_runs_have_room_for_further_misses(monkeypatch: pytest.MonkeyPat
 DIED = {"error": SimpleNamespace(field="probe", as_error="died in mid-run"), "summary": object()}
 AT_ONCE = DIED | {"summary": None}
 REFUSED = {"error": SimpleNamespace(field="payload_bytes", as_error="is too large"), "summary": None}
+UNANSWERED = {"error": SimpleNamespace(field="server", as_error="does not answer"), "summary": None}
 OVERFLOW = {"valid": False}
 
 
@@ -75,6 +76,8 @@ OVERFLOW = {"valid": False}
     [
         ([DIED], "pass", 2),
         ([AT_ONCE], "pass", 2),
+        ([UNANSWERED], "pass", 2),
+        ([UNANSWERED, UNANSWERED], "inconclusive", 2),
         ([OVERFLOW], "pass", 2),
         ([DIED, OVERFLOW], "inconclusive", 2),
         ([OVERFLOW, AT_ONCE], "inconclusive", 2),

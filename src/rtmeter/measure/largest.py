@@ -26,6 +26,9 @@ from rtmeter.results import store
 from rtmeter.results.record import CellRecord
 from rtmeter.statistics.bounds import beyond_the_horizon
 
+_OF_A_RUN = ("probe", "server", "middleware")
+"""Fields of errors that say what became of a run, not what was asked."""
+
 
 @dataclass(frozen=True, slots=True)
 class SearchAsked:
@@ -190,8 +193,8 @@ def _is_broken(record: CellRecord) -> bool:
 
 def _is_refused(record: CellRecord) -> bool:
     """Whether the value cannot be measured: nothing was, for a reason that was told. A probe that died or
-    hung, or data that are invalid, say nothing of the value."""
-    return record.error is not None and record.summary is None and record.error.field != "probe"
+    hung, an end that did not answer, or data that are invalid, say nothing of the value."""
+    return record.error is not None and record.summary is None and record.error.field not in _OF_A_RUN
 
 
 def _lost_already(records: Sequence[CellRecord], releases: int) -> bool:
