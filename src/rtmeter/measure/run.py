@@ -46,6 +46,7 @@ class Run:
 
     def __init__(self, folder: Path, campaign: Campaign) -> None:
         self.folder, self._campaign = folder, campaign
+        self._whole = set[str]()  # cells that are there, by their id
 
     @classmethod
     def start(cls, out: Path, campaign: Campaign, scale: float) -> Self:
@@ -111,14 +112,16 @@ class Run:
         return self._campaign.cells
 
     def has(self, cell: Cell) -> bool:
-        """Whether the cell need not be measured again."""
-        return _done(self.folder / cell.id) is not None
+        """Whether the cell need not be measured again; its data are read whole once."""
+        if cell.id not in self._whole and _done(self.folder / cell.id) is not None:
+            self._whole.add(cell.id)
+        return cell.id in self._whole
 
     def damaged(self) -> Iterator[RtmeterError]:
         """What is wrong with the cells that are there and are measured again, since they or their data cannot
         be read."""
         for cell in self.cells:
-            if isinstance(found := _found(self.folder / cell.id), RtmeterError):
+            if not self.has(cell) and isinstance(found := _found(self.folder / cell.id), RtmeterError):
                 yield RtmeterError(found.message, **found.about | {"remedy": "it is measured again"})
 
     def remaining(self) -> list[Cell]:
