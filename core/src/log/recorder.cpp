@@ -57,9 +57,9 @@ std::int64_t holds_ns(std::size_t rows, std::int64_t period_ns) {
 }
 
 struct Recorder::Impl {
-  Impl(Ring& ring, RowSink& log, Tap tap)
+  Impl(Ring& ring, RowSink& log, WhenFull when_full, Tap tap)
       : ring_(ring), lines_((capacity() * ring.columns * sizeof(std::int64_t) + kCacheLine - 1) / kCacheLine),
-        log_(log), tap_(std::move(tap)) {
+        waits_(when_full == WhenFull::wait), log_(log), tap_(std::move(tap)) {
     ring.rows = reinterpret_cast<std::int64_t*>(lines_.data());
   }
 
@@ -138,6 +138,7 @@ struct Recorder::Impl {
   alignas(kCacheLine) std::atomic<std::uint64_t> tail_{0};  // rows taken
   std::atomic<std::uint64_t> high_water_{0};
   Hold hold_;  // of the oldest row that is drained and not yet in a frame
+  std::atomic<bool> waits_;  // apart from the ring, which is the producer's: others ask
   RowSink& log_;
   const Tap tap_;
   std::string failure_;
@@ -153,9 +154,15 @@ struct Recorder::Impl {
 
 Recorder::Recorder(RowSink& log, std::size_t columns, std::size_t ring_rows, WhenFull when_full, Tap tap)
     : ring_{columns, std::bit_ceil(std::max<std::size_t>(ring_rows, 2)) - 1},
-      waits_(when_full == WhenFull::wait), impl_(std::make_unique<Impl>(ring_, log, std::move(tap))) {}
+      impl_(std::make_unique<Impl>(ring_, log, when_full, std::move(tap))) {}
 
 Recorder::~Recorder() { finish(); }
+
+void Recorder::wait_for_room() noexcept { impl_->waits_.store(true, std::memory_order_relaxed); }
+
+std::uint64_t Recorder::settled() const noexcept {
+  return impl_->waits_.load(std::memory_order_relaxed) ? ring_.head.load(std::memory_order_relaxed) : 0;
+}
 
 void Recorder::start(const std::vector<int>& avoid_cpus) {
   Impl& r = *impl_;
@@ -172,7 +179,8 @@ bool Recorder::make_room(std::uint64_t head) noexcept {
   Impl& r = *impl_;
   ring_.known_tail = r.tail_.load(std::memory_order_acquire);
   while (head - ring_.known_tail > ring_.mask) {
-    if (!waits_.load(std::memory_order_relaxed) || !r.running_.load(std::memory_order_acquire)) return false;
+    if (!r.waits_.load(std::memory_order_relaxed) || !r.running_.load(std::memory_order_acquire))
+      return false;
     r.wake();
     pause(kProducerPause);
     ring_.known_tail = r.tail_.load(std::memory_order_acquire);

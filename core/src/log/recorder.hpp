@@ -68,11 +68,9 @@ class Recorder {
 
   // Producer: nothing is measured any more; from now on it waits for room whatever WhenFull says, as what an
   // interrupted backlog hands over at once may be more than a ring holds.
-  void wait_for_room() noexcept { waits_.store(true, std::memory_order_relaxed); }
+  void wait_for_room() noexcept;
   // Rows accepted once it does; 0 before. Any thread.
-  std::uint64_t settled() const noexcept {
-    return waits_.load(std::memory_order_relaxed) ? ring_.head.load(std::memory_order_relaxed) : 0;
-  }
+  std::uint64_t settled() const noexcept;
 
   // Drains the ring, flushes the log and joins the writer. Idempotent. A middleware may still call back
   // then: rows that are handed over from now on go nowhere, and do not count as recorded.
@@ -108,7 +106,6 @@ class Recorder {
   [[gnu::cold]] bool make_room(std::uint64_t head) noexcept;
 
   Ring ring_;
-  std::atomic<bool> waits_;
   std::unique_ptr<Impl> impl_;
 };
 
