@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from scripts import explained
+from scripts import WAITS, explained
 
 from rtmeter.explain.causes import Release
+from rtmeter.explain.facts import Facts
 from rtmeter.explain.words import words_of_cause
 
 
@@ -62,6 +63,37 @@ def test_a_page_fault_counts_once_and_for_what_the_thread_did_when_it_came(
     found = explained(tmp_path, f"0 0 fault 10\n{BURST}{rest}", *releases)
     assert [(words_of_cause(row), row.faults) for row in found.causes] == counted
     assert found.releases[0].faults == 20 + counted[0][1] % 20
+
+
+HOGS = """
+0 0 switch 0 10 runnable 19 loop
+0 1 switch 0 66 runnable 9 other
+1000 0 switch 10 77 runnable 9 hog
+1100 0 switch 77 10 runnable 19 loop
+2000 0 switch 10 {second} runnable {priority} hog
+2100 0 switch {second} 10 runnable 19 loop
+"""
+
+
+@pytest.mark.parametrize(
+    ("second", "priority", "facts"),
+    [(77, 9, Facts(77, 9, 0, 19)), (77, 4, Facts(77, None, 0, 19)), (78, 9, Facts(None, 9, 0, 19))],
+)
+def test_what_is_told_of_a_cause_holds_for_all_its_releases(
+    tmp_path: Path, second: int, priority: int, facts: Facts
+) -> None:
+    events = HOGS.format(second=second, priority=priority)
+    (cause,) = explained(tmp_path, events, (0, 1000, 1110, 1), (1, 2000, 2110, 1)).causes
+    assert cause.key.who == "hog" and cause.facts == facts
+    (both,) = explained(tmp_path, events, (0, 1000, 2110, 1)).causes
+    assert both.key.category == "own"
+
+
+def test_in_which_call_a_thread_waited_is_told_of_the_wait(tmp_path: Path) -> None:
+    events = WAITS.format(call="futex", by="futex", waking="1 waking 88")
+    events = events.replace("900 0 sys_in 10 - - - futex", "900 0 sys_in 10 - - - futex 6")
+    (cause,) = explained(tmp_path, events, (0, 1000, 1350, 1)).causes
+    assert cause.facts == Facts(88, call="futex", asked=6)
 
 
 def test_an_early_stamp_has_no_segments(tmp_path: Path) -> None:

@@ -145,6 +145,17 @@ def test_an_advice_is_given_once_with_the_causes_it_holds_for(tmp_path: Path, ca
     assert "other_driver ran" in mended and ": driver ran" in mended and "(8 late releases)" in mended
 
 
+def test_of_how_many_releases_nothing_is_known_that_mends_them_is_said(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    cell = write_traced(tmp_path / "cell", "driver", TRACED, other="[migration/1]")
+    _, said = explain(capsys, cell, "--top", 0)
+    assert "driver ran, more urgent than it (4 late releases); move driver (thread 4711, " in said
+    assert "of 4 other late releases neither rtmeter check nor the trace tells what mends them" in said
+    only = write_traced(tmp_path / "only", "[migration/1]")
+    assert "of 8 late releases neither rtmeter check" in explain(capsys, only, "--top", 0)[1]
+
+
 def test_a_traced_run_that_missed_proposes_to_explain(tmp_path: Path) -> None:
     run = run_of(tmp_path)
 

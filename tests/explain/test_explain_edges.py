@@ -136,11 +136,11 @@ def test_times_on_both_sides_of_zero_sum_to_the_lateness(tmp_path: Path) -> None
 30 0 switch 30 {T} sleeping 19 loop
 """
     found = explained(tmp_path, events, (0, -50, 40, 1)).releases[0].segments
-    assert found == (
-        Segment(-50, 0, Key("own")),
-        Segment(0, 30, Key("displaced", "other", "above")),
-        Segment(30, 40, Key("own")),
-    )
+    assert [one[:3] for one in found] == [
+        (-50, 0, Key("own")),
+        (0, 30, Key("displaced", "other", "above")),
+        (30, 40, Key("own")),
+    ]
 
 
 @pytest.mark.parametrize(("name", "priority"), [("-", "-"), ("-", "19"), ("loop", "-")])
@@ -156,4 +156,4 @@ def test_what_a_waking_does_not_tell_holds_as_it_was_told_before(
 1500 0 switch 30 {T} sleeping 19 loop
 """
     found = explained(tmp_path, events, (0, 1000, 1500, 1)).releases[0].segments
-    assert found == (Segment(1000, 1500, Key("displaced", "other", "above")),)
+    assert [one[:3] for one in found] == [(1000, 1500, Key("displaced", "other", "above"))]

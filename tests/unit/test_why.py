@@ -8,16 +8,23 @@ from typing import Any, cast
 import pytest
 
 from rtmeter.explain.causes import Ranked
+from rtmeter.explain.facts import Facts
 from rtmeter.explain.passed_over import Throttled
 from rtmeter.explain.segments import Key
+from rtmeter.judge.mends import finding_for, mends
 from rtmeter.judge.verdict import Misses, judge_misses
-from rtmeter.judge.why import finding_for, mends, stampless, stampless_words
+from rtmeter.judge.why import stampless, stampless_words
 from rtmeter.model import Requirement
 from rtmeter.results.record import CellRecord
 
 
 def finding(name: str, grade: str = "high", value: str = "", /, **item: Any) -> dict[str, Any]:
     return {"id": name, "grade": grade, "value": value, "fix": "mend it", "items": [item] if item else []}
+
+
+def measured(findings: list[dict[str, Any]] | None = None, *, virtual: bool = False) -> CellRecord:
+    machine = {"cpus_online": 4}
+    return cast(CellRecord, SimpleNamespace(findings=findings, machine=machine, virtual_machine=virtual))
 
 
 FINDINGS = [
@@ -102,9 +109,8 @@ def test_what_a_cause_cannot_take_so_long_for_is_not_advised(
     category: str, found: tuple[str, ...], releases: int, lateness_ns: int, expected: str | None
 ) -> None:
     """More than the slack of a normal thread's timers, or than any idle state takes to leave."""
-    record = cast(CellRecord, SimpleNamespace(findings=[finding(one) for one in found]))
-    said = mends(Ranked(Key(category), releases, lateness_ns), record)
-    assert (f"see {expected}: mend it" in said) if expected else said == ""
+    said = mends(Ranked(Key(category), releases, lateness_ns), measured([finding(one) for one in found]))
+    assert (f"see {expected}: mend it" in said) if expected else "see" not in said
 
 
 @pytest.mark.parametrize(
@@ -127,6 +133,126 @@ def test_a_finding_is_of_whom_it_lists_by_the_whole_name(
 ) -> None:
     key = Key("interrupt", who) if name == "irq_on_cpu" else Key("displaced", who, "above")
     assert (finding_for(key, [finding(name, name=listed)]) is not None) is expected
+
+
+RT_90, RT_80, NICE_0 = 9, 19, 120
+HOG = Facts(tid=77, priority=RT_90, cpu=1, waiting=RT_80)
+MOVE = "move hog (thread 77, real-time priority 90) off CPU 1 (taskset -pc 0,2-3 77)"
+LOCKED = "touch all memory before the loop, and lock it: mlockall(MCL_CURRENT | MCL_FUTURE)"
+HELD = "if it is a lock that holder held, make it one of PTHREAD_PRIO_INHERIT, and hold it for less long"
+
+
+def ranked(category: str, who: str | None = None, relation: str | None = None, **told: Any) -> Ranked:
+    of = told.pop("of", None)
+    return Ranked(Key(category, who, relation, of), 2, 800_000, **told)
+
+
+@pytest.mark.parametrize(
+    ("cause", "said"),
+    [
+        (
+            ranked("displaced", "hog", "above", facts=HOG),
+            f"{MOVE}, or give this thread a real-time priority above it",
+        ),
+        (
+            ranked("displaced", "hog", "above", of="server", facts=HOG),
+            f"{MOVE}, or give server a real-time priority above it",
+        ),
+        (
+            ranked("displaced", "hog", "equal", facts=Facts(priority=NICE_0, waiting=NICE_0)),
+            "move hog (nice 0) to another CPU, or give this thread a real-time priority",
+        ),
+        (
+            ranked("displaced", "hog", "above", facts=HOG._replace(priority=0)),
+            "move hog (thread 77, real-time priority 99) off CPU 1 (taskset -pc 0,2-3 77)",
+        ),
+        (
+            ranked("displaced", "[irq/24-eth0]", "above", facts=HOG),
+            "move [irq/24-eth0] (real-time priority 90) off CPU 1 (echo 0,2-3 > "
+            "/proc/irq/24/smp_affinity_list), or give this thread a real-time priority above it",
+        ),
+        (
+            ranked("displaced", "[ktimers/1]", "equal", facts=HOG),
+            "give this thread a real-time priority above it",
+        ),
+        (ranked("displaced", "[migration/1]", "above", facts=HOG._replace(priority=-2)), ""),
+        (
+            ranked("displaced", "hog", "above", facts=HOG, lenders=(("planner", 800_000),)),
+            "let hog hold the lock for less long that planner waits for",
+        ),
+        (ranked("displaced", "hog", "below", facts=HOG._replace(priority=NICE_0)), ""),
+        (
+            ranked("displaced", "hog", "below", of="server", facts=Facts(priority=130, waiting=NICE_0)),
+            "give server a real-time priority: normal tasks share the CPU",
+        ),
+        (
+            ranked("displaced", "hog", "below", throttled_ns=800_000, throttled_as=Throttled.DEADLINE),
+            "give this thread more runtime as a deadline thread",
+        ),
+        (ranked("dispatch", throttled_ns=800_000, throttled_as=Throttled.NORMAL), ""),
+        (ranked("own", faults=20), LOCKED),
+        (ranked("own_kernel", "read", faults=20), LOCKED),
+        (ranked("own", faults=19), "see what this thread does then (perf record), and give it less to do"),
+        (ranked("own", of="server"), "see what server does then (perf record), and give it less to do"),
+        (
+            ranked("own_kernel", "munmap"),
+            "let this thread call munmap before its loop, or another thread of less priority",
+        ),
+        (ranked("own_kernel", "clock_nanosleep"), ""),
+        (ranked("blocked", "holder", facts=Facts(88, call="futex", asked=0)), HELD),
+        (ranked("blocked", "holder", facts=Facts(88, call="futex")), HELD),
+        (
+            ranked("blocked", "holder", facts=Facts(88, call="futex", asked=6)),
+            "let holder hold the lock for less long",
+        ),
+        (ranked("blocked", "waker", facts=Facts(88, call="futex", asked=9)), ""),
+        (ranked("blocked", "waker", facts=Facts(88, call="clock_nanosleep")), ""),
+        (
+            ranked("blocked", "[jbd2/vda-8]", facts=Facts(88, call="fsync")),
+            "let this thread call fsync before its loop, or another thread of less priority",
+        ),
+        (ranked("blocked", "BLOCK"), "let a thread of less priority read and write files"),
+        (ranked("blocked", "NET_RX"), ""),
+        (
+            ranked("interrupt", "eth0"),
+            "move it to another CPU: echo CPUS > /proc/irq/N/smp_affinity_list, N of eth0 in "
+            "/proc/interrupts",
+        ),
+        (ranked("interrupt", "local_timer"), ""),
+        (ranked("softirq", "RCU"), "boot with rcu_nocbs= and its CPU"),
+        (
+            ranked("outside", of="server"),
+            "look for firmware and hypervisors that take the CPU: rtla hwnoise, or hwlatdetect",
+        ),
+        (ranked("unknown"), ""),
+    ],
+)
+def test_where_no_finding_fits_what_the_trace_tells_is_advised(cause: Ranked, said: str) -> None:
+    assert mends(cause, measured()) == (f"; {said}" if said else "")
+
+
+def test_a_finding_comes_before_what_the_trace_tells() -> None:
+    cause = ranked("displaced", "can_driver", "above", facts=HOG)
+    assert mends(cause, measured(FINDINGS)) == "; see task_at_or_above: mend it"
+    said = mends(ranked("own"), measured(virtual=True))
+    assert said.endswith("less to do; a hypervisor that has the CPU meanwhile looks the same")
+
+
+@pytest.mark.parametrize(
+    ("category", "relation", "waiting", "expected"),
+    [
+        ("outside", None, None, "steal"),
+        ("displaced", "below", RT_80, "preemption_model"),
+        ("displaced", "below", NICE_0, None),
+        ("displaced", "above", RT_80, None),
+    ],
+)
+def test_of_another_on_a_messages_path_findings_of_the_whole_machine_say_something(
+    category: str, relation: str | None, waiting: int | None, expected: str | None
+) -> None:
+    key = Key(category, "can_driver" if relation else None, relation, "server")
+    found = finding_for(key, [*FINDINGS, finding("normal_policy")], waiting=waiting)
+    assert (found["id"] if found else None) == expected
 
 
 @pytest.mark.parametrize(

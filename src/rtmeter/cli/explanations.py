@@ -13,7 +13,8 @@ from rtmeter.cli.output import console, doubt_words, microseconds
 from rtmeter.explain.causes import Explained, Explanation, Ranked
 from rtmeter.explain.segments import UNKNOWN
 from rtmeter.explain.words import words_of, words_of_cause
-from rtmeter.judge.why import mends, stampless_words
+from rtmeter.judge.mends import mends
+from rtmeter.judge.why import stampless_words
 from rtmeter.values import format_duration, harmless
 
 if TYPE_CHECKING:
@@ -104,17 +105,24 @@ def show_explanation(
 
 
 def _advice(causes: Iterable[Ranked], cell: CellExplanation) -> Iterator[str]:
-    """What mends some of the causes, each once, with those that it holds for."""
+    """What mends some of the causes, each once, with those that it holds for; of how many nothing is known
+    that does."""
     holds_for: dict[str, list[Ranked]] = {}
+    rest = 0
     for cause in causes:
         if see := mends(cause, cell.cell.record):
             holds_for.setdefault(see, []).append(cause)
+        else:
+            rest += cause.releases
     for see, mended in holds_for.items():
         others = f" and {len(mended) - 1:,} more causes" if len(mended) > 2 else ""
         others = others or "".join(f" and {words_of_cause(cause)}" for cause in mended[1:])
         late = sum(cause.releases for cause in mended)
         releases = f"{late:,} late release{'s' * (late != 1)}"
         yield f"{words_of_cause(mended[0])}{others} ({releases}){see}"
+    if rest:
+        releases = f"{rest:,} {'other ' * bool(holds_for)}late release{'s' * (rest != 1)}"
+        yield f"of {releases} neither rtmeter check nor the trace tells what mends them"
 
 
 def _lines(each: Explained) -> Iterable[str]:

@@ -10,10 +10,14 @@ from typing import NamedTuple
 
 from rtmeter.errors import RtmeterError
 from rtmeter.explain.events import Trace
+from rtmeter.explain.facts import NONE, Facts, shared
 from rtmeter.explain.lenders import Lenders, of_most, together
 from rtmeter.explain.passed_over import Throttled
 from rtmeter.explain.segments import UNKNOWN, Explainer, Key, Segment
 from rtmeter.explain.threads import KnownTrace
+
+_MANY_FAULTS = 10
+"""Page faults a release that are worth a word."""
 
 
 class Release(NamedTuple):
@@ -33,12 +37,13 @@ class Release(NamedTuple):
 class Cause:
     """The key that a late release has most of beyond those in time; ``share`` of all that it has beyond;
     ``throttled``: the thread was in most of that time; ``lent_by``: who had, in most of it, lent its priority
-    to the one that the key names."""
+    to the one that the key names; ``facts``: of all of it."""
 
     key: Key
     share: float
     throttled: Throttled | None = None
     lent_by: str | None = None
+    facts: Facts = NONE
 
 
 @dataclass(frozen=True)
@@ -61,7 +66,7 @@ class Ranked:
     """A cause, the late releases that it is the cause of, and their lateness; ``throttled_ns``: that of those
     in which the thread was throttled, ``throttled_as``; ``faults``: the thread's page faults in what
     they have of the key, each once (one long job makes several releases late);
-    ``lenders``: whose priority was lent, and the lateness of those in which it was."""
+    ``lenders``: whose priority was lent, and the lateness of those in which it was; ``facts``: of all."""
 
     key: Key
     releases: int
@@ -70,6 +75,12 @@ class Ranked:
     throttled_as: Throttled | None = None
     faults: int = 0
     lenders: Lenders = ()
+    facts: Facts = NONE
+
+    @property
+    def faulted(self) -> bool:
+        """Whether there were so many page faults that they are worth a word."""
+        return self.faults >= max(self.releases, 1) * _MANY_FAULTS
 
     @property
     def lent_by(self) -> str | None:
@@ -176,7 +187,8 @@ def _cause(split: Split, times: dict[Key, int], usual: dict[Key, int]) -> Cause 
     share = max(excess[key], 0) / positive if positive else 0.0
     its = [one for one in split.segments if one.key == key]
     lenders = together(loan for one in its for loan in one.lenders)
-    return Cause(key, share, _throttled(its), of_most(lenders, times[key]))
+    facts = shared(one.facts for one in its)
+    return Cause(key, share, _throttled(its), of_most(lenders, times[key]), facts)
 
 
 def _throttled(segments: Sequence[Segment]) -> Throttled | None:
@@ -201,6 +213,7 @@ def ranked(explained: Iterable[Explained]) -> tuple[Ranked, ...]:
                 row.throttled_ns + (lateness_ns if cause.throttled else 0),
                 row.throttled_as or cause.throttled,
                 lenders=together([*row.lenders, *lent]),
+                facts=shared([row.facts, cause.facts]) if row.releases else cause.facts,
             )
     counted = (replace(row, faults=_faults(caused[row.key], row.key)) for row in rows.values())
     return tuple(sorted(counted, key=lambda row: (-row.lateness_ns, row.key.order)))

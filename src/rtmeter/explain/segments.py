@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 from rtmeter.explain.cpus import NOT_INSIDE, Cpu, Piece
 from rtmeter.explain.events import NOBODY
+from rtmeter.explain.facts import NONE, Facts, shared
 from rtmeter.explain.lenders import Lenders, of_most, together
 from rtmeter.explain.messages import TIMEOUT, is_receiving, sender_of
 from rtmeter.explain.passed_over import PassedOver, Throttled
@@ -38,13 +39,14 @@ class Key(NamedTuple):
 class Segment(NamedTuple):
     """``throttled``: the thread waited because its time was used up, or kept for others: of the CPU's
     idling, or of a less urgent one that ran. ``lenders``: whose priority the thread had, on loan, that ran
-    instead, or that ends the wait."""
+    instead, or that ends the wait. ``facts``: of what waits for a CPU or for another."""
 
     start_ns: int
     end_ns: int
     key: Key
     throttled: Throttled | None = None
     lenders: Lenders = ()
+    facts: Facts = NONE
 
     @property
     def lent_by(self) -> str | None:
@@ -158,16 +160,11 @@ class Explainer:
             else:
                 changes = (self._known.changes(one, *piece[:2]) for one in (piece.thread, thread))
                 for start, end in self._cut(piece, (time for times in changes for time in times)):
-                    key = self._displaced(thread, piece.thread, start)
+                    ours, theirs = (self._known.priority(one, start) for one in (thread, piece.thread))
+                    key = Key("displaced", self._known.name(piece.thread, start), _relation(ours, theirs))
                     lenders = self._known.lenders(piece.thread, start, end)
-                    yield Segment(start, end, key, passed_over.now, lenders)
-
-    def _displaced(self, thread: int, by: int, time_ns: int) -> Key:
-        ours, theirs = (self._known.priority(one, time_ns) for one in (thread, by))
-        relation = None
-        if ours is not None and theirs is not None:
-            relation = "above" if theirs < ours else "equal" if theirs == ours else "below"
-        return Key("displaced", self._known.name(by, time_ns), relation)
+                    facts = Facts(tid_of(piece.thread), theirs, state.cpu, ours)
+                    yield Segment(start, end, key, passed_over.now, lenders, facts)
 
     def _named(self, thread: int, waits: Iterable[Segment]) -> Iterator[Segment]:
         """With the name of who waits."""
@@ -223,7 +220,10 @@ class Explainer:
             return _Message(start_ns, end_ns, waker)
         of = self._called(thread, start_ns) if path and self._paths else None
         lenders = () if state.waker == IDLE else self._known.lenders(state.waker, start_ns, end_ns)
-        return Segment(start_ns, end_ns, Key("blocked", state.name, of=of), lenders=lenders)
+        facts = Facts(tid_of(waker)) if waker != IDLE else NONE
+        if call is not None:
+            facts = facts._replace(call=call.name, asked=call.asked)
+        return Segment(start_ns, end_ns, Key("blocked", state.name, of=of), None, lenders, facts)
 
     def _message_after_timeouts(self, thread: int, wait: Wait) -> Wait:
         """The wait itself; of one that ran out (SO_RCVTIMEO) and began anew in the same system call, the one
@@ -263,6 +263,12 @@ class Explainer:
         return pairwise(bounds)
 
 
+def _relation(ours: int | None, theirs: int | None) -> str | None:
+    if ours is None or theirs is None:
+        return None
+    return "above" if theirs < ours else "equal" if theirs == ours else "below"
+
+
 def merged(segments: Iterable[Segment]) -> list[Segment]:
     """With neighbours of one key as one."""
     kept: list[Segment] = []
@@ -270,7 +276,8 @@ def merged(segments: Iterable[Segment]) -> list[Segment]:
         if kept and kept[-1].key == segment.key:
             throttled = kept[-1].throttled or segment.throttled
             lenders = together([*kept[-1].lenders, *segment.lenders])
-            kept[-1] = kept[-1]._replace(end_ns=segment.end_ns, throttled=throttled, lenders=lenders)
+            facts = shared([kept[-1].facts, segment.facts])
+            kept[-1] = Segment(kept[-1].start_ns, segment.end_ns, segment.key, throttled, lenders, facts)
         else:
             kept.append(segment)
     return kept

@@ -31,8 +31,6 @@ _RELATIONS = {
     "equal": "of its priority",
     "below": "less urgent: the kernel could not be pre-empted, or had not looked yet",
 }
-_MANY_FAULTS = 10
-"""Page faults a release that are worth a word."""
 
 _CHOSEN = {
     Throttled.REAL_TIME: "throttling, or the reserve of normal threads",
@@ -81,5 +79,4 @@ def _said(key: Key, throttled: Throttled | None) -> str:
 def words_of_cause(cause: Ranked) -> str:
     """A ranked cause, also the page faults, which cost the thread time without being its own code."""
     said = words_of(cause.key, throttled=cause.throttled, lent_by=cause.lent_by)
-    many = cause.faults >= max(cause.releases, 1) * _MANY_FAULTS
-    return f"{said}, with {cause.faults:,} page faults" if many else said
+    return f"{said}, with {cause.faults:,} page faults" if cause.faulted else said

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,20 +12,21 @@ from typing import Any
 
 from rtmeter.errors import RtmeterError
 from rtmeter.explain.causes import Explained, Ranked, chosen, times_by_key
+from rtmeter.explain.facts import Facts
 from rtmeter.explain.passed_over import Throttled
 from rtmeter.explain.segments import Key, Segment
-from rtmeter.explain.threads import is_kernels
 from rtmeter.explain.timeline import Doing, doings
 from rtmeter.explain.words import words_of_cause
 from rtmeter.judge.explained import CellExplanation, explained
+from rtmeter.judge.mends import mends
 from rtmeter.results.cells import StoredCell
 from rtmeter.results.record import CellRecord
 from rtmeter.results.store import CELL, SAMPLES
 from rtmeter.trace.table import FILE, StoredTrace, open_trace
-from rtmeter.values import from_json, harmless
+from rtmeter.values import from_json
 
 KEPT = "explanation.json"
-_VERSION = 8
+_VERSION = 9
 
 WORST = 3
 """Late releases of which all is shown."""
@@ -38,51 +39,6 @@ _LEAD_NS = 2_000_000
 
 _BESIDE = 0.15
 """Of the lateness: what is shown before the release and after the stamp."""
-
-_URGENT = ("task_at_or_above", "kernel_thread_at_or_above", "middleware_thread_at_or_above", "normal_policy")
-_NAMES_WHO = {*_URGENT[:3], "irq_on_cpu"}
-"""Findings that list whom they are of."""
-
-_SHARED = ", "
-"""Between the devices of a shared interrupt, as /proc/interrupts has them."""
-
-_POINTS_AT: dict[tuple[str, str | None], tuple[str, ...]] = {
-    ("displaced", "above"): _URGENT,
-    ("displaced", "equal"): _URGENT,
-    ("displaced", "below"): ("normal_policy", "preemption_model", "kernel_not_preempt_rt"),
-    ("held_off", None): ("kernel_not_preempt_rt",),
-    ("outside", None): ("virtual_machine", "emulated_processor", "steal"),
-    ("timer_idle", None): ("deep_idle_states", "virtual_machine"),
-    ("dispatch", None): ("deep_idle_states", "virtual_machine"),
-    ("interrupt", None): ("irq_on_cpu",),
-    ("armed_later", None): ("normal_policy",),
-}
-"""Category and relation → the findings of `rtmeter check` that explain it, the likeliest first."""
-
-_POINTS_AT_SOFTIRQ = {"SCHED": ("cpu_not_isolated",)}
-"""The same of softirqs, by their name. Of packets no finding tells whether they came by a device."""
-
-_POINTS_AT_THROTTLED: dict[tuple[str, Throttled], tuple[str, ...]] = {
-    ("displaced", Throttled.REAL_TIME): ("rt_group_limit", "rt_throttling", "fair_server"),
-    ("dispatch", Throttled.REAL_TIME): ("rt_group_limit", "rt_throttling"),
-    ("dispatch", Throttled.NORMAL): ("cpu_quota",),
-}
-"""The same of a thread that was throttled. The runtime of a deadline thread is its own affair."""
-
-_SLACK_NS = 100_000
-"""A normal thread's timers have 50 us of slack: who is later set its timer so."""
-
-_NO_IDLE_EXIT_NS = 1_000_000
-"""No CPU takes so long to leave its idle state."""
-
-_POINTS_AT_LONG_IDLE = ("cpu_quota", "virtual_machine")
-"""Of a thread that waits so long for an idle CPU: others of its group may have used up the quota before it
-was woken."""
-
-_SHARE = "normal tasks share the CPU, whatever their nice values"
-"""Why a less urgent one runs although the kernel could be pre-empted."""
-
-_SAY_NOTHING = ("info", "unknown")
 
 
 @dataclass(frozen=True)
@@ -175,37 +131,6 @@ def _shown(trace: StoredTrace, tid: int, each: Explained) -> Shown:
     return Shown(release.k, release.lateness_ns, cause, tuple(moved), tuple(there))
 
 
-def finding_for(
-    key: Key,
-    findings: Iterable[Mapping[str, Any]],
-    *,
-    throttled: Throttled | None = None,
-    lateness_ns: int = 0,
-) -> Mapping[str, Any] | None:
-    """The finding of a check of the machine that explains a cause; None if it found nothing of the kind, or
-    found others of the kind, or it is another thread's. ``throttled``: as Segment has it;
-    ``lateness_ns``: of a release that it is the cause of."""
-    if key.of is not None:
-        return None
-    found = {finding["id"]: finding for finding in findings if finding["grade"] not in _SAY_NOTHING}
-    for one in _points_at(key, throttled, lateness_ns):
-        if one in found and (one not in _NAMES_WHO or _names(found[one], key.who)):
-            return found[one]
-    return None
-
-
-def _points_at(key: Key, throttled: Throttled | None, lateness_ns: int) -> tuple[str, ...]:
-    if throttled is not None:
-        return _POINTS_AT_THROTTLED.get((key.category, throttled), ())
-    if key.category == "softirq":
-        return _POINTS_AT_SOFTIRQ.get(key.who or "", ())
-    if key.category == "armed_later" and lateness_ns > _SLACK_NS:
-        return ()
-    if key.category == "dispatch" and lateness_ns >= _NO_IDLE_EXIT_NS:
-        return _POINTS_AT_LONG_IDLE
-    return _POINTS_AT.get((key.category, key.relation), ())
-
-
 def why_words(cell: StoredCell) -> str | None:
     """What most of the cell's late releases waited for, in a sentence, and what mends it."""
     found = why(cell)
@@ -234,25 +159,6 @@ def stampless_words(record: CellRecord, late: int) -> str:
     return f"; of the {record.verdict.missed} that missed {rest:,} {have} no stamp: nothing tells why"
 
 
-def mends(cause: Ranked, record: CellRecord) -> str:
-    """The finding of the machine's check that explains the cause, and the command that mends it."""
-    findings = [dict(one) for one in record.findings or ()]
-    each_ns = cause.lateness_ns // max(cause.releases, 1)
-    finding = finding_for(cause.key, findings, throttled=cause.throttled, lateness_ns=each_ns)
-    if finding is None:
-        return ""
-    fix = f": {finding['fix']}" if finding.get("fix") else ""
-    why = f" ({_SHARE})" if (finding["id"], cause.key.relation) == ("normal_policy", "below") else ""
-    return str(harmless(f"; see {finding['id']}{why}{fix}"))
-
-
-def _names(finding: Mapping[str, Any], who: str | None) -> bool:
-    """Whether the finding is of that thread or interrupt."""
-    name = who[1:-1] if who and is_kernels(who) else who
-    names = [str(item.get("name")) for item in finding["items"]]
-    return any(name in (one, *one.split(_SHARED)) for one in names)
-
-
 def _state_of(folder: Path) -> list[int] | None:
     """What an explanation rests on: sizes and times of the files; None if one is missing."""
     try:
@@ -277,6 +183,7 @@ def _read(path: Path, state: list[int]) -> Why | None:
                 _throttled(row["throttled_as"]),
                 row["faults"],
                 tuple((name, ns) for name, ns in row["lenders"]),
+                Facts(*row["facts"]),
             )
             for row in kept["causes"]
         )
@@ -295,8 +202,15 @@ def _read(path: Path, state: list[int]) -> Why | None:
                 row["lateness_ns"],
                 Key(*row["cause"]) if row["cause"] else None,
                 tuple(
-                    Segment(start, end, Key(*key), _throttled(so), tuple((name, ns) for name, ns in lenders))
-                    for start, end, key, so, lenders in row["segments"]
+                    Segment(
+                        start,
+                        end,
+                        Key(*key),
+                        _throttled(so),
+                        tuple((name, ns) for name, ns in lenders),
+                        Facts(*facts),
+                    )
+                    for start, end, key, so, lenders, facts in row["segments"]
                 ),
                 tuple(Doing(*one) for one in row["doings"]),
             )
@@ -315,7 +229,7 @@ def _to_json(kept: Why, state: list[int]) -> dict[str, Any]:
     causes = [
         {"key": row.key, "releases": row.releases, "lateness_ns": row.lateness_ns}
         | {"throttled_ns": row.throttled_ns, "throttled_as": row.throttled_as}
-        | {"faults": row.faults, "lenders": row.lenders}
+        | {"faults": row.faults, "lenders": row.lenders, "facts": row.facts}
         for row in kept.causes
     ]
     classes = [
