@@ -17,7 +17,7 @@ from archives import FIRST, plain, rows
 from rtmeter import cli
 from rtmeter.archive.add import add_rows
 from rtmeter.archive.engine import answering
-from rtmeter.archive.groups import GroupsAsked, merged
+from rtmeter.archive.groups import GroupsAsked, between, merged
 from rtmeter.archive.tables import Archive, archive_at
 from rtmeter.archive.trend import trend
 from rtmeter.statistics.fixed_bins import binned
@@ -217,6 +217,23 @@ def test_a_lost_release_is_the_maximum_of_the_rig_that_lost_it(
     assert cli.invoke(["site", "--archive", made.url, "-o", str(tmp_path / "site")]) == 0
     cells = re.findall(r'<td class="number">([^<]*)</td></tr>', (tmp_path / "site/index.html").read_text())
     assert sorted(cells[:2]) == ["1000000.0", "lost"]
+
+
+def test_a_quantile_of_so_few_releases_that_it_is_the_maximum_is_left_empty(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert [between(binned(np.full(n, 64_000)), "99.9") for n in (1_000, 999)] == ["64.0–64.5", ""]
+    made = archive_at(tmp_path / "archive")
+    made.make()
+    add_rows(made, {"few": rows(0, [1_000] * 160)})
+    assert cli.invoke(["archive", "merge", made.url]) == 0
+    assert " 160 1.0–1.0 1.0–1.0 - - " in " ".join(capsys.readouterr().out.split())
+    assert cli.invoke(["archive", "merge", made.url, "--json"]) == 0
+    (group,) = json.loads(capsys.readouterr().out)["groups"]
+    assert group["quantiles"]["p99.999"] == group["quantiles"]["p50"]
+    assert cli.invoke(["site", "--archive", made.url, "-o", str(tmp_path / "site")]) == 0
+    shown = re.findall(r'<td class="number">(1.0–1.0|–)</td>', (tmp_path / "site/index.html").read_text())
+    assert shown[:4] == ["1.0–1.0", "1.0–1.0", "–", "–"]
 
 
 ODD = [("miss_ratio", value, str(value)) for value in (1e-05, 0.0001, 1e16, 1 / 3)]

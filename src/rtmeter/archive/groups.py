@@ -16,6 +16,7 @@ from rtmeter.judge.fleet import FleetVerdict, judge_fleet
 from rtmeter.model import Requirement
 from rtmeter.statistics.fixed_bins import Binned
 from rtmeter.statistics.joint import RunMisses
+from rtmeter.statistics.ranks import fewest, share_of
 from rtmeter.statistics.views import LATER
 from rtmeter.values import utc
 
@@ -71,11 +72,12 @@ class ArchiveGroup:
         return " ".join(value for value in self.of if value) or "-"
 
 
-def between(edges: tuple[int, int] | str | None) -> str:
-    """The edges of a quantile's bin in us."""
-    if edges is None or isinstance(edges, str):
-        return edges or "-"
-    return f"{edges[0] / 1000:,.1f}–{edges[1] / 1000:,.1f}"
+def between(distribution: Binned, percent: str) -> str:
+    """The edges of a quantile's bin in us; empty if of so few releases it is the maximum."""
+    edges = distribution.quantile(percent)
+    if edges is None or distribution.n < fewest(share_of(percent)):
+        return ""
+    return edges if isinstance(edges, str) else f"{edges[0] / 1000:,.1f}–{edges[1] / 1000:,.1f}"
 
 
 def invalid_in_words(cells: int) -> str:

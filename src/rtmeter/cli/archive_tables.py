@@ -64,7 +64,7 @@ def print_groups(groups: Sequence[ArchiveGroup], by: Sequence[str]) -> None:
         key = [harmless(value or "-") for value in group.key[: len(by)]]
         cells = f"{group.cells:,}" + (f", {group.invalid:,} invalid" if group.invalid else "")
         counts = [harmless(group.what), cells, f"{group.rigs:,}", f"{group.distribution.n:,}"]
-        quantiles = [between(group.distribution.quantile(percent)) for percent in PERCENTS]
+        quantiles = [between(group.distribution, percent) or "-" for percent in PERCENTS]
         top = group.maximum
         maximum = ["-", "-"]
         if top:
