@@ -11,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rtmeter.errors import RtmeterError
+from rtmeter.judge.verdict import judge
+from rtmeter.model import Requirement
 from rtmeter.plots.chart_distribution import _thinned
 from rtmeter.plots.data import LARGEST, Detail, Series, gather
 from rtmeter.samples.rows import Samples
@@ -113,14 +115,24 @@ def test_envelope_has_the_extremes_and_marks_of_every_stretch(gathered, name):
             assert (envelope.min_ns[i], envelope.max_ns[i]) == (min(values), max(values))
             assert envelope.mean_ns[i] == pytest.approx(sum(values) / len(values))
         outcomes = [outcome for outcome, _ in inside]
-        assert envelope.lost[i] == outcomes.count("lost")
-        assert envelope.skipped[i] == outcomes.count("skipped")
-        late = [outcome == "served" and value > LATE_NS for outcome, value in inside]
-        assert envelope.late[i] == sum(late)
-        known = [(outcome, value) for outcome, value in inside if outcome != "in_flight"]
         skips_miss = made.measurement != "roundtrip"
-        missed = [value > LATE_NS or (skips_miss and outcome == "skipped") for outcome, value in known]
-        assert envelope.missed[i] == sum(missed)
+        never = sum(value == float("inf") for outcome, value in inside if outcome != "in_flight")
+        assert envelope.lost[i] == (outcomes.count("lost") if skips_miss else never)
+        assert envelope.skipped[i] == (outcomes.count("skipped") if skips_miss else 0)
+        judged_late = [value for outcome, value in inside if not (skips_miss and outcome == "skipped")]
+        assert envelope.late[i] == sum(LATE_NS < value < float("inf") for value in judged_late)
+        assert envelope.missed[i] == envelope.late[i] + envelope.skipped[i] + envelope.lost[i]
+
+
+@EVERY_CASE
+def test_the_ticks_of_an_envelope_are_the_misses_of_the_verdict(gathered, name, tmp_path):
+    """Of a round trip skipped ones are late, lost or in time with the ping that serves them."""
+    made, quantity = judged(name)
+    envelope = gathered(made, quantity).envelope
+    columns, meta = columns_of(made, rows_of(made)), meta_of(made)
+    found = judge(meta, lambda: [columns], Requirement(LATE_NS, 0.1))
+    ticks = [int(counts.sum()) for counts in (envelope.late, envelope.skipped, envelope.lost)]
+    assert ticks == [found.late, found.skipped, found.lost] and sum(ticks) == envelope.missed.sum()
 
 
 def view_values(releases, view: str) -> list[float]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from rtmeter.model import LOST, SERVED, SKIPPED
+from rtmeter.model import LOST, SKIPPED
 from rtmeter.statistics.quantities import Ints
 from rtmeter.statistics.views import LATER, Block, all_served
 
@@ -17,9 +17,9 @@ class Envelope:
     """A quantity over stretches of consecutive releases, arrays of shape (stretches,).
 
     ``first_k``: where each begins; ``n``: the values in it, lost ones apart. Where n is 0, ``min_ns``,
-    ``max_ns`` and ``mean_ns`` mean nothing. ``late``: served after the deadline; ``skipped``; ``lost``;
-    ``later``: what counts as later than anything, lost or skipped and never served; ``missed``: of all of
-    them, what verdicts count.
+    ``max_ns`` and ``mean_ns`` mean nothing. ``late``, ``skipped`` and ``lost``: as verdicts count them,
+    without a deadline by what became of each; ``later``: what counts as later than anything, lost or skipped
+    and never served; ``missed``: all misses.
     """
 
     first_k: Ints
@@ -65,7 +65,7 @@ class Stretches:
     ) -> None:
         releases = max(last_k - first_k + 1, 1)
         self._first_k, self._deadline_ns, self._length = first_k, deadline_ns, length
-        self._skips_miss = skips_miss
+        self._skips_miss, self._by_outcome = skips_miss, skips_miss or deadline_ns is None
         self.skipped_in_time = 0
         self._size = -(-releases // self._length)
         counts = np.zeros((6, self._size), dtype=np.int64)
@@ -81,7 +81,7 @@ class Stretches:
         stretch //= self._length
         np.maximum(stretch, 0, out=stretch)
         np.minimum(stretch, self._size - 1, out=stretch)
-        if not all_served(block.outcome):
+        if not all_served(block.outcome) and self._by_outcome:
             self._skipped += self._count(stretch[block.outcome == SKIPPED])
             self._lost += self._count(stretch[block.outcome == LOST])
             if self._skips_miss:
@@ -89,17 +89,21 @@ class Stretches:
         value, outcome = block.value, block.outcome
         if value.max() == LATER:
             valued = value != LATER
-            self._later += self._count(stretch[~valued])
+            later = self._count(stretch[~valued])
+            self._later += later
+            if not self._by_outcome:
+                self._lost += later
             stretch, value, outcome = stretch[valued], value[valued], outcome[valued]
         if not len(value):
             return
         if self._deadline_ns is not None:
             beyond = value > self._deadline_ns
-            self._late += self._count(stretch[beyond & (outcome == SERVED)])
+            judged = beyond & (outcome != SKIPPED) if self._skips_miss else beyond
+            late = self._count(stretch[judged])
+            self._late += late
+            self._missed += late
             if self._skips_miss:
                 self.skipped_in_time += int(np.count_nonzero(~beyond & (outcome == SKIPPED)))
-            judged = beyond & (outcome != SKIPPED) if self._skips_miss else beyond
-            self._missed += self._count(stretch[judged])
         starts = np.concatenate(([0], np.flatnonzero(np.diff(stretch)) + 1))
         at = stretch[starts]
         np.add.at(self._n, at, np.diff(starts, append=len(stretch)))
