@@ -216,7 +216,7 @@ def test_a_lost_release_is_the_maximum_of_the_rig_that_lost_it(
     assert found == {"rig-0": (10**9, 0), "rig-1": (7, 1)}
     assert cli.invoke(["site", "--archive", made.url, "-o", str(tmp_path / "site")]) == 0
     cells = re.findall(r'<td class="number">([^<]*)</td></tr>', (tmp_path / "site/index.html").read_text())
-    assert sorted(cells[:2]) == ["1000000.0", "lost"]
+    assert sorted(cells[:2]) == ["1,000,000.0", "lost"]
 
 
 def test_a_quantile_of_so_few_releases_that_it_is_the_maximum_is_left_empty(

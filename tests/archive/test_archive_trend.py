@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
@@ -100,6 +101,9 @@ def test_the_page_of_a_fleet_has_rigs_changes_and_distributions(archive: Archive
     assert f"p99.9 of 4 rigs rose by 12 % with kernel {NEW} (was {OLD})" in page
     assert "Distributions by kernel" in page and "Distributions by middleware" in page
     assert page.count(f">{NEW}</th>") == 1
+    assert "<script" not in page and "@media screen and (prefers-color-scheme: dark)" in page
+    chosen, of_the_system = re.findall(r'(?:="dark"\]|:not\(\[data-theme\]\)) {([^}]*)}', page)
+    assert chosen == of_the_system, "dark where the system is, with no script that chooses"
 
 
 def test_names_from_a_rig_are_text_in_the_page(tmp_path: Path) -> None:
