@@ -384,7 +384,7 @@ def test_a_bent_axis_has_labels_from_its_bend_to_its_ends() -> None:
         "with room for the marks at its ends"
     )
     (columns,) = spec["datasets"].values()
-    assert columns["text"] == ["+78.0", "-5,000.0", "+50,000.0"]
+    assert columns["text"] == ["+78.00", "-5,000.0", "+50,000.0"]
 
 
 def test_repeats_have_names_of_their_own(tmp_path: Path) -> None:

@@ -89,6 +89,13 @@ def test_a_shift_of_what_is_lost_on_both_sides_is_not_drawn() -> None:
     json.dumps(spec, allow_nan=False)
 
 
+def test_a_shift_has_as_many_digits_as_say_something() -> None:
+    found = [Shift("p50", 1_000.0, 1_000.0 + by, by, by - 9, by + 9) for by in (-4.0, 0.0, 40.0, 12_345.0)]
+    spec = grid([[("", shifts(found, 300))]], "shift", [], 900)
+    (rows,) = spec["datasets"].values()
+    assert [row["text"] for row in rows] == ["-0.004", "0", "+0.040", "+12.35"]
+
+
 def test_a_waterfall_of_what_is_lost_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     made = Made(samples=1_500, warm_up=0, measurement="roundtrip", deadline_ns=None, loss_timeout_ns=MS)
     made.delays = lambda k: [20_000, None if k % 30 == 7 else 20_000 + k, 20_000]

@@ -46,7 +46,7 @@ def shifts(found: Sequence[Shift], height: int) -> Spec:
         "a": [one.a / 1e3 for one in known],
         "b": [one.b / 1e3 for one in known],
         "says": [_SAYS[one.outcome][0] for one in known],
-        "text": [f"{one.difference / 1e3:+,.1f}" for one in known],
+        "text": [_signed(one.difference) for one in known],
     }
     x: Spec = {"field": "quantile", "type": "ordinal", "sort": None, "title": "Quantile"}
     x |= {"axis": {"labelAngle": 0, "grid": False}}
@@ -85,7 +85,7 @@ def shifts(found: Sequence[Shift], height: int) -> Spec:
             ),
             {"mark": point, "encoding": {"x": x, "y": y, "color": colour}},
             {
-                "mark": {"type": "text", "align": "left", "dx": 12},
+                "mark": {"type": "text", "align": "left", "baseline": "bottom", "dx": 12, "dy": -3},
                 "encoding": {"x": x, "y": y, "text": {"field": "text"}},
             },
             grammar.hover({"type": "point", "filled": True, "size": 300}, {"x": x, "y": y}, shown),
@@ -97,6 +97,11 @@ def _decades(least: float, most: float) -> list[float]:
     """What an axis that is bent around 0 has labels at: 0, and powers of ten on both sides."""
     powers = [10.0**e for e in range(math.ceil(math.log10(least)), math.ceil(math.log10(most)) + 1)]
     return [*(-power for power in reversed(powers)), 0.0, *powers]
+
+
+def _signed(ns: float) -> str:
+    """A shift in us, its sign before it; of none 0."""
+    return f"+{words.us(ns)}" if ns > 0 else words.us(ns) if ns < 0 else "0"
 
 
 def _end(ns: float) -> float | None:

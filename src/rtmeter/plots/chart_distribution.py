@@ -128,6 +128,8 @@ def complementary_cdf(found: Distributions, height: int, points_a_decade: int) -
     right = 1.02 * found.reach_us
     firsts = [line.view.ccdf()[0][:1] / 1e3 for line in found.sharing]
     least = min([right, *np.concatenate(firsts).tolist()])
+    if least == right:  # all were lost
+        least = 0.0
     rarest = min(1 / line.view.n for line in found.sharing)
     for line in found.lines:
         view = line.view
@@ -135,6 +137,8 @@ def complementary_cdf(found: Distributions, height: int, points_a_decade: int) -
         points = list(zip(x_ns / 1e3, shares.tolist(), seen.tolist(), strict=True))
         lost = view.lost / view.n
         points += [(x, 0.0, False) for x, *_ in points[-1:] if not lost] + [(right, lost, lost > 0)]
+        if lost == 1:
+            points.insert(0, (least, lost, True))
         band = [_band(share, line) for _, share, _ in points]
         columns["x"] += [round(float(x), 3) for x, *_ in points]
         columns["share"] += [_drawable(share) for _, share, _ in points]
