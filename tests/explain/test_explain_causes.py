@@ -8,7 +8,7 @@ import pytest
 from scripts import WAITS, explained
 
 from rtmeter.explain.causes import Release
-from rtmeter.explain.facts import Facts
+from rtmeter.explain.facts import CauseFacts
 from rtmeter.explain.words import words_of_cause
 
 
@@ -77,10 +77,14 @@ HOGS = """
 
 @pytest.mark.parametrize(
     ("second", "priority", "facts"),
-    [(77, 9, Facts(77, 9, 0, 19)), (77, 4, Facts(77, None, 0, 19)), (78, 9, Facts(None, 9, 0, 19))],
+    [
+        (77, 9, CauseFacts(77, 9, 0, 19)),
+        (77, 4, CauseFacts(77, None, 0, 19)),
+        (78, 9, CauseFacts(None, 9, 0, 19)),
+    ],
 )
 def test_what_is_told_of_a_cause_holds_for_all_its_releases(
-    tmp_path: Path, second: int, priority: int, facts: Facts
+    tmp_path: Path, second: int, priority: int, facts: CauseFacts
 ) -> None:
     events = HOGS.format(second=second, priority=priority)
     (cause,) = explained(tmp_path, events, (0, 1000, 1110, 1), (1, 2000, 2110, 1)).causes
@@ -93,7 +97,7 @@ def test_in_which_call_a_thread_waited_is_told_of_the_wait(tmp_path: Path) -> No
     events = WAITS.format(call="futex", by="futex", waking="1 waking 88")
     events = events.replace("900 0 sys_in 10 - - - futex", "900 0 sys_in 10 - - - futex 6")
     (cause,) = explained(tmp_path, events, (0, 1000, 1350, 1)).causes
-    assert cause.facts == Facts(88, call="futex", asked=6)
+    assert cause.facts == CauseFacts(88, call="futex", asked=6)
 
 
 def test_an_early_stamp_has_no_segments(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 
 from rtmeter.explain.causes import Ranked
-from rtmeter.explain.facts import Facts
+from rtmeter.explain.facts import CauseFacts
 from rtmeter.explain.passed_over import Throttled
 from rtmeter.explain.segments import Key
 from rtmeter.judge.mends import finding_for, mends
@@ -136,7 +136,7 @@ def test_a_finding_is_of_whom_it_lists_by_the_whole_name(
 
 
 RT_90, RT_80, NICE_0 = 9, 19, 120
-HOG = Facts(tid=77, priority=RT_90, cpu=1, waiting=RT_80)
+HOG = CauseFacts(tid=77, priority=RT_90, cpu=1, waiting=RT_80)
 MOVE = "move hog (thread 77, real-time priority 90) off CPU 1 (taskset -pc 0,2-3 77)"
 LOCKED = "touch all memory before the loop, and lock it: mlockall(MCL_CURRENT | MCL_FUTURE)"
 HELD = "if it is a lock that holder held, make it one of PTHREAD_PRIO_INHERIT, and hold it for less long"
@@ -159,7 +159,7 @@ def ranked(category: str, who: str | None = None, relation: str | None = None, *
             f"{MOVE}, or give server a real-time priority above it",
         ),
         (
-            ranked("displaced", "hog", "equal", facts=Facts(priority=NICE_0, waiting=NICE_0)),
+            ranked("displaced", "hog", "equal", facts=CauseFacts(priority=NICE_0, waiting=NICE_0)),
             "move hog (nice 0) to another CPU, or give this thread a real-time priority",
         ),
         (
@@ -182,7 +182,7 @@ def ranked(category: str, who: str | None = None, relation: str | None = None, *
         ),
         (ranked("displaced", "hog", "below", facts=HOG._replace(priority=NICE_0)), ""),
         (
-            ranked("displaced", "hog", "below", of="server", facts=Facts(priority=130, waiting=NICE_0)),
+            ranked("displaced", "hog", "below", of="server", facts=CauseFacts(priority=130, waiting=NICE_0)),
             "give server a real-time priority: normal tasks share the CPU",
         ),
         (
@@ -199,16 +199,16 @@ def ranked(category: str, who: str | None = None, relation: str | None = None, *
             "let this thread call munmap before its loop, or another thread of less priority",
         ),
         (ranked("own_kernel", "clock_nanosleep"), ""),
-        (ranked("blocked", "holder", facts=Facts(88, call="futex", asked=0)), HELD),
-        (ranked("blocked", "holder", facts=Facts(88, call="futex")), HELD),
+        (ranked("blocked", "holder", facts=CauseFacts(88, call="futex", asked=0)), HELD),
+        (ranked("blocked", "holder", facts=CauseFacts(88, call="futex")), HELD),
         (
-            ranked("blocked", "holder", facts=Facts(88, call="futex", asked=6)),
+            ranked("blocked", "holder", facts=CauseFacts(88, call="futex", asked=6)),
             "let holder hold the lock for less long",
         ),
-        (ranked("blocked", "waker", facts=Facts(88, call="futex", asked=9)), ""),
-        (ranked("blocked", "waker", facts=Facts(88, call="clock_nanosleep")), ""),
+        (ranked("blocked", "waker", facts=CauseFacts(88, call="futex", asked=9)), ""),
+        (ranked("blocked", "waker", facts=CauseFacts(88, call="clock_nanosleep")), ""),
         (
-            ranked("blocked", "[jbd2/vda-8]", facts=Facts(88, call="fsync")),
+            ranked("blocked", "[jbd2/vda-8]", facts=CauseFacts(88, call="fsync")),
             "let this thread call fsync before its loop, or another thread of less priority",
         ),
         (ranked("blocked", "BLOCK"), "let a thread of less priority read and write files"),

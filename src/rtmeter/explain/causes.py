@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 from rtmeter.errors import RtmeterError
 from rtmeter.explain.events import Trace
-from rtmeter.explain.facts import NONE, Facts, shared
+from rtmeter.explain.facts import NONE, CauseFacts, shared
 from rtmeter.explain.lenders import Lenders, of_most, together
 from rtmeter.explain.passed_over import Throttled
 from rtmeter.explain.segments import UNKNOWN, Explainer, Key, Segment
@@ -43,7 +43,7 @@ class Cause:
     share: float
     throttled: Throttled | None = None
     lent_by: str | None = None
-    facts: Facts = NONE
+    facts: CauseFacts = NONE
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class Ranked:
     throttled_as: Throttled | None = None
     faults: int = 0
     lenders: Lenders = ()
-    facts: Facts = NONE
+    facts: CauseFacts = NONE
 
     @property
     def faulted(self) -> bool:

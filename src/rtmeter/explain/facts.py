@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 
-class Facts(NamedTuple):
+class CauseFacts(NamedTuple):
     """``tid`` and ``priority``, as events print it, of the thread that the key names; the ``cpu``;
     ``waiting``: the priority of the one that waits; ``call``: the system call in which it does, and what of a
     futex it ``asked``. None: not told, or not the same throughout."""
@@ -22,13 +22,13 @@ class Facts(NamedTuple):
     asked: int | None = None
 
 
-NONE = Facts()
+NONE = CauseFacts()
 
 
-def shared(facts: Iterable[Facts]) -> Facts:
+def shared(facts: Iterable[CauseFacts]) -> CauseFacts:
     """What is true of all of them."""
     return reduce(_both, facts)
 
 
-def _both(one: Facts, other: Facts) -> Facts:
-    return Facts._make(a if a == b else None for a, b in zip(one, other, strict=True))
+def _both(one: CauseFacts, other: CauseFacts) -> CauseFacts:
+    return CauseFacts._make(a if a == b else None for a, b in zip(one, other, strict=True))

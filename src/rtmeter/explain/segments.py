@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from rtmeter.explain.cpus import NOT_INSIDE, Cpu, Piece
 from rtmeter.explain.events import NOBODY
-from rtmeter.explain.facts import NONE, Facts, shared
+from rtmeter.explain.facts import NONE, CauseFacts, shared
 from rtmeter.explain.lenders import Lenders, of_most, together
 from rtmeter.explain.messages import TIMEOUT, is_receiving, sender_of
 from rtmeter.explain.passed_over import PassedOver, Throttled
@@ -46,7 +46,7 @@ class Segment(NamedTuple):
     key: Key
     throttled: Throttled | None = None
     lenders: Lenders = ()
-    facts: Facts = NONE
+    facts: CauseFacts = NONE
 
     @property
     def lent_by(self) -> str | None:
@@ -163,7 +163,7 @@ class Explainer:
                     ours, theirs = (self._known.priority(one, start) for one in (thread, piece.thread))
                     key = Key("displaced", self._known.name(piece.thread, start), _relation(ours, theirs))
                     lenders = self._known.lenders(piece.thread, start, end)
-                    facts = Facts(tid_of(piece.thread), theirs, state.cpu, ours)
+                    facts = CauseFacts(tid_of(piece.thread), theirs, state.cpu, ours)
                     yield Segment(start, end, key, passed_over.now, lenders, facts)
 
     def _named(self, thread: int, waits: Iterable[Segment]) -> Iterator[Segment]:
@@ -220,7 +220,7 @@ class Explainer:
             return _Message(start_ns, end_ns, waker)
         of = self._called(thread, start_ns) if path and self._paths else None
         lenders = () if state.waker == IDLE else self._known.lenders(state.waker, start_ns, end_ns)
-        facts = Facts(tid_of(waker)) if waker != IDLE else NONE
+        facts = CauseFacts(tid_of(waker)) if waker != IDLE else NONE
         if call is not None:
             facts = facts._replace(call=call.name, asked=call.asked)
         return Segment(start_ns, end_ns, Key("blocked", state.name, of=of), None, lenders, facts)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from rtmeter.explain.causes import Ranked
-from rtmeter.explain.facts import Facts
+from rtmeter.explain.facts import CauseFacts
 from rtmeter.explain.messages import CPUS_OWN, RECEIVING, SENDING
 from rtmeter.explain.passed_over import Throttled
 from rtmeter.explain.threads import is_kernels
@@ -88,7 +88,7 @@ def _displaced(cause: Ranked, cpus: int, whom: str) -> str | None:
     return ", or ".join(filter(None, (moved, raised))) or None
 
 
-def _moved(who: str, facts: Facts, cpus: int) -> str | None:
+def _moved(who: str, facts: CauseFacts, cpus: int) -> str | None:
     """What moves the one that had the CPU; None: it belongs there, or nowhere else is there room."""
     about = [f"thread {facts.tid}"] if facts.tid is not None and not is_kernels(who) else []
     if facts.priority is not None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from rtmeter.errors import RtmeterError
 from rtmeter.explain.causes import Explained, Ranked, chosen, times_by_key
-from rtmeter.explain.facts import Facts
+from rtmeter.explain.facts import CauseFacts
 from rtmeter.explain.passed_over import Throttled
 from rtmeter.explain.segments import Key, Segment
 from rtmeter.explain.timeline import Doing, doings
@@ -183,7 +183,7 @@ def _read(path: Path, state: list[int]) -> Why | None:
                 _throttled(row["throttled_as"]),
                 row["faults"],
                 tuple((name, ns) for name, ns in row["lenders"]),
-                Facts(*row["facts"]),
+                CauseFacts(*row["facts"]),
             )
             for row in kept["causes"]
         )
@@ -208,7 +208,7 @@ def _read(path: Path, state: list[int]) -> Why | None:
                         Key(*key),
                         _throttled(so),
                         tuple((name, ns) for name, ns in lenders),
-                        Facts(*facts),
+                        CauseFacts(*facts),
                     )
                     for start, end, key, so, lenders, facts in row["segments"]
                 ),
