@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -96,3 +98,23 @@ def test_a_log_that_is_no_chains_is_named(tmp_path: Path) -> None:
     record = run(tmp_path, "complete", 100)
     assert record.error is not None and record.error.message.startswith("is no log of a chain: it lacks ")
     assert (record.status, record.valid) == ("failed", False)
+
+
+def test_the_end_is_told_once_by_the_last_of_all_that_were_sent() -> None:
+    """Who has no source is told nothing, and nobody anything before all sources have sent their last."""
+    since: dict[str, int] = {}
+    told: list[tuple[str, str]] = []
+
+    def process(name: str) -> SimpleNamespace:
+        event = lambda _: {"since_ns": since[name]} if name in since else None  # noqa: E731
+        return SimpleNamespace(event=event, tell=lambda line: told.append((name, line)))
+
+    running = [(SimpleNamespace(ends=name != "y"), process(name)) for name in ("p", "q", "y")]
+    run: Any = SimpleNamespace(_running=running, _drain_ns=70, _told_end=False)
+    for name, ns in (("p", 500), ("q", 300)):
+        together._Run._tell_end(run)
+        assert told == []
+        since[name] = ns
+    for _ in range(2):
+        together._Run._tell_end(run)
+        assert told == [("p", "go 570\n"), ("q", "go 570\n")]

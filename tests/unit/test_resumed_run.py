@@ -98,3 +98,10 @@ def test_the_copy_is_not_written_again(run: Run, tmp_path: Path) -> None:
     Run.resume(tmp_path, CAMPAIGN, 1.0)
     after = (run.folder / store.CAMPAIGN).stat()
     assert (after.st_ino, after.st_mtime_ns) == (before.st_ino, before.st_mtime_ns)
+
+
+def test_the_data_of_a_cell_are_read_once(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[str] = []
+    monkeypatch.setattr("rtmeter.measure.run.data_of", lambda folder, _: read.append(folder.name))
+    assert list(run.damaged()) == run.remaining() == [] and all(map(run.has, CELLS))
+    assert read == [cell.id for cell in CELLS]
