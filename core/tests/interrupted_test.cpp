@@ -31,6 +31,7 @@ void set(Config& config, const Behind& c) {
   source.name = "s";
   source.period_ns = 100;
   source.samples = 2 * kBehind;
+  config.payload_bytes = 64;
   config.chain = ChainConfig{{source}, 0};
 }
 
