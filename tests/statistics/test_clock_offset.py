@@ -45,6 +45,17 @@ def test_a_planted_offset_lies_within_the_error(offset_ns: int, drift: float) ->
         assert np.abs(wrong_ns).max() <= offset.error_ns + 1
 
 
+@pytest.mark.parametrize("drift", [1e-4, -5e-4])
+def test_it_holds_hours_later_too(drift: float) -> None:
+    found = Exchanges()
+    at = np.arange(6 * 3600) * S
+    theirs = at + 7 * S + np.rint(at * drift).astype(np.int64)
+    found.add(at, theirs + 1000, theirs + 1000, at + 2000)
+    offset = found.offset()
+    assert offset is not None and offset.error_ns < 1100
+    assert np.abs(offset.to_ours(theirs) - at).max() <= offset.error_ns + 1
+
+
 def test_one_way_that_takes_no_time_bounds_from_both_sides() -> None:
     found = Exchanges()
     at = np.arange(10) * S

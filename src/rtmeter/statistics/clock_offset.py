@@ -41,7 +41,8 @@ class ClockOffset:
     def to_ours(self, theirs: Ints) -> Ints:
         """Stamps of their clock as ours would have shown them, shape (rows,); ABSENT stays."""
         shifted = theirs - self.offset_ns
-        ours = shifted - np.rint((shifted - self.origin_ns) * self.drift).astype(np.int64)
+        drifted = (shifted - self.origin_ns) * (self.drift / (1 + self.drift))  # it is a share of our time
+        ours = shifted - np.rint(drifted).astype(np.int64)
         return np.where(theirs == ABSENT, ABSENT, ours)
 
 
