@@ -112,6 +112,12 @@ def test_a_histogram_that_is_cut(end: int, write) -> None:
     refused(write((DATA / "cyclictest.hist").read_text()[:end]))
 
 
+def test_a_histogram_whose_last_number_is_cut(write) -> None:
+    text = (DATA / "cyclictest.hist").read_text().partition("# Histogram Overflows")[0]
+    read(write(f"{text}# Histogram Overflows: 00003 00192\n"))
+    refused(write(f"{text}# Histogram Overflows: 00003 001"))
+
+
 def test_two_runs_of_cyclictest_in_one_file(write) -> None:
     text = (DATA / "cyclictest.hist").read_text()
     error = refused(write(text + text, "two.hist"))

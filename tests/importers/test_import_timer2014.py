@@ -17,6 +17,11 @@ def test_the_2014_log(write) -> None:
     assert series.n == 100 and series.histogram is not None
     assert series.histogram.lower_ns.tolist() == [-4_000, -1_000, 0, 40_000, 120_000]
     assert series.histogram.counts.tolist() == [2, 1, 5, 90, 2]  # one early by less than a microsecond
+    assert [doubt.type for doubt in found.doubts] == ["early_assumed"]
+
+
+def test_a_2014_log_that_misses_no_value_is_not_doubted(write) -> None:
+    assert read(write(log2014({40: 90}, 90, 40, 40))).doubts == ()
 
 
 def test_a_2014_log_with_its_gnuplot_script(write) -> None:
@@ -32,6 +37,8 @@ def test_a_2014_log_with_its_gnuplot_script(write) -> None:
         log2014({40: 90}, 90, 40, 40).replace("MAX: 40us", "MAX: 40000us"),
         log2014({40: 90}, 90, 40, 40) + log2014({40: 90}, 90, 40, 40),
         log2014({}, 0, 0, 40),
+        log2014({10: 45, 18: 50}, 95, 0, 18).replace("000010 \t000045\n", ""),
+        log2014({10: 45, 18: 50}, 95, 0, 18).rstrip()[:-1],
     ],
 )
 def test_a_2014_log_that_does_not_add_up(text: str, write) -> None:

@@ -112,7 +112,7 @@ def read_histogram(source: SourceFile) -> Imported:
     of totals. Of ``-H`` the last column is the sum over the threads and is left out."""
     rows: dict[int, list[int]] = {}
     stated: dict[str, list[int]] = {}
-    for number, line in enumerate(source.lines, 1):
+    for number, line in enumerate(source.whole_lines, 1):
         if match := re.match(r"# (Total|Min Latencies|Max Latencies|Histogram Overflows): *(.*)", line):
             stated[match[1]] = [source.count(word, match[1], number) for word in match[2].split()]
         elif line and not line.startswith(("#", "T:", "policy:")):

@@ -10,18 +10,20 @@ from __future__ import annotations
 import re
 
 from rtmeter.importers.base import CUT, US, Imported, ImportedSeries, SourceFile, histogram
+from rtmeter.model import Doubt
 
 _ROW = re.compile(r"(?P<early>#-)?(?P<bin>\d{6,})\s+(?P<count>\d+)")
 _STATED = re.compile(
     r"# (?P<what>Measured|Reported|Difference).*MIN:\s*(?P<least>-?\d+)us.*MAX:\s*(?P<most>-?\d+)us"
 )
+_EARLY = "{:,} values are in no row: taken for early by less than a microsecond, which the tool leaves out"
 
 
 def read(source: SourceFile) -> Imported:
     """One of the logs; which of the three quantities it holds is told by its minimum and maximum."""
     bins: dict[int, int] = {}
     stated: dict[str, tuple[int, int]] = {}
-    for number, line in enumerate(source.lines, 1):
+    for number, line in enumerate(source.whole_lines, 1):
         if match := _ROW.fullmatch(line.strip()):
             edge = -int(match["bin"]) if match["early"] else int(match["bin"])
             if edge in bins:
@@ -46,10 +48,12 @@ def read(source: SourceFile) -> Imported:
     # Truncation towards zero makes -3 hold what lies in (-4, -3], a bin lower than its name says; and what
     # lies in (-1, 0) is in no row at all.
     shifted = {edge - 1 if edge < 0 else edge: count for edge, count in bins.items()}
-    if loops:
-        missing = int(loops[1]) - sum(bins.values())
-        if missing < 0 or (missing and stated[names[0]][0] > 0):
-            message = f"has {sum(bins.values()):,} values, and its loop length is {loops[1]}"
+    length = int(loops[1]) if loops else sum(bins.values())
+    missing = length - sum(bins.values())
+    if missing:
+        message = f"has {sum(bins.values()):,} values, and its loop length is {length}"
+        least = stated[names[0]][0]
+        if missing < 0 or least > 0 or len(bins) != max(bins) - min(least, 0) + 1:
             raise source.error(message, field="histogram", remedy=CUT)
         shifted[-1] = missing
     found = histogram(source, shifted, US, name=names[0], largest=max(bins))
@@ -61,4 +65,5 @@ def read(source: SourceFile) -> Imported:
         period_ns=int(timeout[1]) * US if timeout else None,
         unit="us",
         facts={"loops": loops[1]} if loops else {},
+        doubts=(Doubt("early_assumed", _EARLY.format(missing), ""),) if missing else (),
     )
