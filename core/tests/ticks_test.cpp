@@ -26,6 +26,15 @@ TEST(Ticks, AReportedTimeBelongsToTheNearestRelease) {
   EXPECT_EQ(ticks.next(), 8);
 }
 
+TEST(Ticks, AReportedTimeBelongsToTheLastReleaseThatIsNoMoreAfterItThanIsAllowed) {
+  Ticks ticks(Rule::reported, kPeriod, 0, 6);
+  EXPECT_EQ(ticks.serve(1'000, 1'000), 0);
+  EXPECT_EQ(ticks.serve(1'100, 1'094), 1);
+  EXPECT_EQ(ticks.serve(1'300, 1'293), 2);
+  EXPECT_EQ(ticks.serve(1'400, 1'393), 3);
+  EXPECT_EQ(ticks.serve(1'700, 1'694), 7);
+}
+
 TEST(Ticks, AnEarlierReleaseChangesNothing) {
   Ticks ticks(Rule::reported, kPeriod, 0);
   ticks.serve(1'000, 1'000);

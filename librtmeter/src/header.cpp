@@ -60,7 +60,7 @@ Json loop_header(const std::string& name, std::int64_t period_ns, std::int64_t d
                            {"clock", clock}});
 }
 
-Json loop_doubts(const Ticks& ticks, std::uint64_t due_refused) {
+Json loop_doubts(const Ticks& ticks, std::uint64_t due_refused, std::uint64_t due_off_grid) {
   Json list = Json::array();
   if (ticks.known() && std::string(ticks.t0_from()) == "inferred")
     list.push(
@@ -74,6 +74,13 @@ Json loop_doubts(const Ticks& ticks, std::uint64_t due_refused) {
               std::to_string(due_refused) +
                   " due times lay more than an hour ahead, or the first one as far back, and were not used",
               "give times of CLOCK_MONOTONIC, in ns"));
+  if (due_off_grid > 0)
+    list.push(
+        doubt("due_off_grid",
+              std::to_string(due_off_grid) +
+                  " due times lay between the releases of the grid that the first one began: each counts for "
+                  "the release before it, from which it is late by what lies between",
+              "sleep until the first time plus whole periods, also after an overrun"));
   return list;
 }
 

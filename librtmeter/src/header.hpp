@@ -14,6 +14,6 @@ Json loop_header(const std::string& name, std::int64_t period_ns, std::int64_t d
                  std::int64_t warm_up);
 
 // Doubts about its data, at its end.
-Json loop_doubts(const Ticks& ticks, std::uint64_t due_refused);
+Json loop_doubts(const Ticks& ticks, std::uint64_t due_refused, std::uint64_t due_off_grid);
 
 }  // namespace rtmeter

@@ -18,6 +18,7 @@ constexpr std::int64_t kDefaultWholeNs = 4 * 3600 * kSecond;
 constexpr std::int64_t kDefaultLateBytes = std::int64_t{256} << 20;
 constexpr std::int64_t kMostNs = std::int64_t{1} << 56;  // two years, as of every duration of rtmeter
 constexpr std::int64_t kFarNs = 3600 * kSecond;  // a due time further away is another clock's
+constexpr std::int64_t kSlack = 16;  // of a period: so much before a release a due time is still its own
 constexpr std::uint64_t kBatchesBetweenLooks = 200;  // some ten seconds
 
 std::int64_t checked(const char* field, std::int64_t value, std::int64_t fallback, std::int64_t least) {
@@ -62,9 +63,9 @@ std::unique_ptr<KernelTrace> trace_of(std::uint32_t flags) {
 Loop::Loop(const std::string& name, std::int64_t period_ns, const rtm_loop_options& o)
     : period_ns_(checked("period_ns", period_ns, 0, 1000)),
       deadline_ns_(checked("deadline_ns", o.deadline_ns, period_ns, 1)),
-      warm_up_(warm_up_releases(period_ns, o.warm_up_ns)), ticks_(Ticks::Rule::jumps, period_ns, warm_up_),
-      catch_up_((o.flags & RTM_LOOP_CATCH_UP) != 0), name_(name), on_late_(o.on_late), context_(o.context),
-      trace_(trace_of(o.flags)),
+      warm_up_(warm_up_releases(period_ns, o.warm_up_ns)), slack_ns_(period_ns / kSlack),
+      ticks_(Ticks::Rule::jumps, period_ns, warm_up_), catch_up_((o.flags & RTM_LOOP_CATCH_UP) != 0),
+      name_(name), on_late_(o.on_late), context_(o.context), trace_(trace_of(o.flags)),
       start_((checked_ratio(o.miss_ratio), o.folder == nullptr ? "results" : o.folder), name),
       keeper_(keeping_of(name, start_.path(), period_ns, deadline_ns_, warm_up_, o)),
       recorder_(keeper_, JobRow::kColumns, ring_rows_for(period_ns, JobRow::kColumns), WhenFull::count,
@@ -105,6 +106,8 @@ void Loop::wake(std::int64_t now_ns, std::int64_t due_ns) noexcept {
   k_ = ticks_.serve(now_ns, due_ns);
   if (k_ < next) return add_one(extra_);
   release_ns_ = ticks_.grid().release_ns(k_);
+  if (due_ns != kAbsent && due_ns - release_ns_ > slack_ns_) [[unlikely]]
+    add_one(off_grid_);
   wake_ns_ = now_ns;
   working_.store(true, std::memory_order_release);
   told_ = false;
@@ -131,7 +134,8 @@ void Loop::hand_over(std::int64_t done_ns, std::int64_t outcome) noexcept {
 // The first wake-up.
 [[gnu::noinline]] void Loop::begin(std::int64_t due_ns) noexcept {
   tid_.store(static_cast<int>(gettid()), std::memory_order_release);
-  if (due_ns != kAbsent && !ticks_.known()) ticks_ = Ticks(Ticks::Rule::reported, period_ns_, warm_up_);
+  if (due_ns != kAbsent && !ticks_.known())
+    ticks_ = Ticks(Ticks::Rule::reported, period_ns_, warm_up_, slack_ns_);
 }
 
 // A wake-up whose work was never said to have ended: later than anything.
@@ -173,13 +177,14 @@ Json Loop::last_facts() const {
                                         {"extra_wakes", extra_.load()},
                                         {"stray_dones", stray_.load()},
                                         {"unfinished", unfinished_.load()},
-                                        {"due_refused", refused_.load()}});
+                                        {"due_refused", refused_.load()},
+                                        {"due_off_grid", off_grid_.load()}});
   if (ticks_.known()) {
     facts["ticks"] = ticks_.name();
     facts["grid"] = Json(Json::Object{
         {"t0_ns", ticks_.grid().t0_ns}, {"period_ns", period_ns_}, {"t0_from", ticks_.t0_from()}});
   }
-  facts["warnings"] = loop_doubts(ticks_, refused_.load());
+  facts["warnings"] = loop_doubts(ticks_, refused_.load(), off_grid_.load());
   return facts;
 }
 

@@ -61,12 +61,12 @@ class Loop {
   std::atomic<bool> working_{false};  // who ends the loop may be another thread
   bool told_ = false;
   std::int64_t k_ = 0, release_ns_ = 0, wake_ns_ = 0;
-  const std::int64_t period_ns_, deadline_ns_, warm_up_;
+  const std::int64_t period_ns_, deadline_ns_, warm_up_, slack_ns_;
   Ticks ticks_;
   Recorder* recording_ = nullptr;
   const bool catch_up_;
   std::atomic<int> tid_{0};
-  Count extra_{0}, stray_{0}, unfinished_{0}, refused_{0};
+  Count extra_{0}, stray_{0}, unfinished_{0}, refused_{0}, off_grid_{0};
   std::atomic<bool> never_{false};
   MonotonicClock clock_{never_};
   const std::string name_;

@@ -63,6 +63,33 @@ TEST_F(LoopTest, EachJobHasARowOnTheGridOfItsDueTimes) {
   EXPECT_TRUE(late_.empty());
 }
 
+// A program that begins its grid anew after an overrun, or sleeps for a period at a time, does not move it: a
+// due time counts for the release before it. Up to a sixteenth of a period before one it is still that one's.
+TEST_F(LoopTest, ADueTimeOffTheGridIsThatOfTheReleaseBeforeIt) {
+  constexpr std::int64_t kEarly = kT / 16;
+  const auto rows = record([](Loop& loop) {
+    for (std::int64_t k = 0; k < 3; ++k) {
+      loop.wake(at(k, 10), at(k));
+      loop.done(at(k, 20));
+    }
+    for (const std::int64_t due : {at(3, kEarly), at(4, kEarly + 1), at(5, kT - kEarly - 1)}) {
+      loop.wake(due + 10, due);
+      loop.done(due + 20);
+    }
+    loop.wake(at(7, 10), at(7, -kEarly));
+    loop.done(at(7, 20));
+  });
+  ASSERT_EQ(rows.size(), 8u);
+  EXPECT_EQ(rows[3], (Row{3, at(3), at(3, kEarly + 10), at(3, kEarly + 20), kAbsent, kServed}));
+  EXPECT_EQ(rows[4], (Row{4, at(4), at(4, kEarly + 11), at(4, kEarly + 21), kAbsent, kServed}));
+  EXPECT_EQ(rows[5], (Row{5, at(5), at(6, 9 - kEarly), at(6, 19 - kEarly), kAbsent, kServed}));
+  EXPECT_EQ(rows[6][5], kSkipped);
+  EXPECT_EQ(rows[7], (Row{7, at(7), at(7, 10), at(7, 20), kAbsent, kServed}));
+  const std::string log = file_content(files_of(path_, "whole-").front());
+  EXPECT_NE(log.find(R"("due_off_grid":2})"), std::string::npos);
+  EXPECT_NE(log.find(R"("type":"due_off_grid")"), std::string::npos);
+}
+
 // Work that takes three periods: the releases within it are skipped and carry when the thread became free; of
 // a sleep that took three periods, when it woke.
 TEST_F(LoopTest, ReleasesThatWerePassedOverAreSkippedAndCarryFree) {
@@ -198,7 +225,8 @@ TEST_F(LoopTest, WhatAProgramForgetsIsCounted) {
   EXPECT_EQ(rows[5], (Row{5, at(5), at(5, 10), at(5, 20), kAbsent, kServed}));
   const std::string log = file_content(files_of(path_, "whole-").front());
   EXPECT_NE(
-      log.find(R"("counters":{"overflow":0,"extra_wakes":1,"stray_dones":1,"unfinished":1,"due_refused":1})"),
+      log.find(R"("counters":{"overflow":0,"extra_wakes":1,"stray_dones":1,"unfinished":1,"due_refused":1,)"
+               R"("due_off_grid":0})"),
       std::string::npos);
   EXPECT_NE(log.find("due_of_another_clock"), std::string::npos);
 }

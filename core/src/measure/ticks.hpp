@@ -13,10 +13,13 @@ class Ticks {
   enum class Rule { reported, every_tick, jumps };
 
   // fixed: the grid is given (sleep_then_spin_some); otherwise t0 comes from the first reported time,
-  // or is inferred: the earliest callback - k*T of the warm-up, frozen after it.
-  Ticks(Rule rule, std::int64_t period_ns, std::int64_t warm_up) : rule_(rule), warm_up_(warm_up) {
+  // or is inferred: the earliest callback - k*T of the warm-up, frozen after it. A reported time belongs to
+  // the nearest release, or, where slack_ns is given, to the last one that is at most so much after it.
+  Ticks(Rule rule, std::int64_t period_ns, std::int64_t warm_up)
+      : Ticks(rule, period_ns, warm_up, period_ns / 2) {}
+  Ticks(Rule rule, std::int64_t period_ns, std::int64_t warm_up, std::int64_t slack_ns)
+      : rule_(rule), warm_up_(warm_up), slack_ns_(slack_ns) {
     grid_.period_ns = period_ns;
-    slack_ns_ = period_ns / 2;  // a reported time belongs to the nearest release
   }
   void fix(std::int64_t t0_ns) noexcept {
     grid_.t0_ns = t0_ns;
