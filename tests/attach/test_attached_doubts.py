@@ -6,11 +6,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from programs import Program, T
+from programs import ENDED, Program, T
 
 from rtmeter.attach.follow import Followed
 from rtmeter.host.root import Root
 from rtmeter.measure.programs import attached_record
+from rtmeter.measure.programs.program import Program as ProgramSeen
 from rtmeter.trace.recorder import RecordingTally
 
 MS = 1_000_000
@@ -29,6 +30,29 @@ def doubts(
     task: Any = SimpleNamespace(tid=NOBODY)
     known: Any = SimpleNamespace(debugged=False)
     return {doubt.type: doubt.message for doubt in attached_record._doubts(attached, known, task, followed)}
+
+
+@pytest.mark.parametrize(
+    ("how", "kind", "said"),
+    [
+        ("", None, ""),
+        ("ends", "program_ended", "its thread loop (7) ended"),
+        ("execs", "program_replaced", "/bin/loop became another by exec"),
+    ],
+)
+def test_what_ended_a_thread_before_its_recording_is_told(how: str, kind: str | None, said: str) -> None:
+    program = sleeping((0,))
+    if how == "ends":
+        program.leave(30 * MS, ENDED)
+    elif how:
+        program.enter(30 * MS, "execve")
+        program.back(30 * MS + 10, "execve")
+    followed = Followed(T, [(program.trace, None)], None, 0)
+    for _ in followed.pieces():
+        pass
+    task: Any = SimpleNamespace(tid=7, name="loop")
+    cut = attached_record._cut(ProgramSeen(4711, 1, "/bin/loop", False, False, 0), task, followed)
+    assert (cut and cut.type, said in (cut.message if cut else "")) == (kind, True)
 
 
 def sleeping(offsets_us: tuple[int, ...], cycles: int = 20) -> Program:

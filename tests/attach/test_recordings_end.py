@@ -246,7 +246,8 @@ def test_a_thread_that_has_ended_leaves_nothing_to_tell(how: str) -> None:
         program.back(at + 10, "execve")
         program.sleep(at + 20, 20 * MS, 20 * MS + 100)
     found, rows = followed(program, 30 * MS)
-    assert (rows, found.unended_ns, found.seen.ended) == ([], None, True)
+    assert (rows, found.unended_ns, found.over) == ([], None, True)
+    assert (found.seen.ended, found.seen.replaced) == (True, how != "ends")
 
 
 def test_a_call_that_became_no_other_program_goes_on() -> None:

@@ -34,6 +34,7 @@ static void* loop(void* unused) {
     if (!strcmp(what, "thread_ends")) return 0;
     if (!strcmp(what, "ends")) _exit(0);
     if (!strcmp(what, "execs")) execl("/bin/sleep", "sleep", "60", (char*)0);
+    if (!strcmp(what, "restarts")) execl("/proc/self/exe", "misfits", "", (char*)0);
     if (!strcmp(what, "hangs")) pthread_mutex_lock(&lock);
     if (!strcmp(what, "forks") && fork() == 0) for (;;) pause();
     if (!strcmp(what, "period")) period = 3000000;
@@ -47,11 +48,12 @@ static void* loop(void* unused) {
 int main(int count, char** arguments) {
   what = count > 1 ? arguments[1] : "";
   pthread_mutex_lock(&lock);
+  signal(SIGUSR1, tell);
+  if (!strcmp(what, "restarts")) loop(0);  // its only thread
   pthread_t thread;
   sigset_t usr1;
   sigemptyset(&usr1);
   sigaddset(&usr1, SIGUSR1);
-  signal(SIGUSR1, tell);
   pthread_sigmask(SIG_BLOCK, &usr1, 0);  // it is for this thread
   pthread_create(&thread, 0, loop, 0);
   pthread_sigmask(SIG_UNBLOCK, &usr1, 0);

@@ -101,7 +101,12 @@ def types(record: CellRecord) -> set[str]:
 
 @pytest.mark.parametrize(
     ("what", "said"),
-    [("ends", "the program ended"), ("thread_ends", "its thread loop"), ("execs", "became /")],
+    [
+        ("ends", "the program ended"),
+        ("thread_ends", "its thread loop"),
+        ("execs", "became /"),
+        ("restarts", "became another by exec"),
+    ],
 )
 def test_a_program_that_ends_or_becomes_another_leaves_what_was_until_then(
     misfits: Path, tmp_path: Path, what: str, said: str
@@ -115,6 +120,15 @@ def test_a_program_that_ends_or_becomes_another_leaves_what_was_until_then(
     [doubt] = [one for one in record.warnings if one.type in ("program_ended", "program_replaced")]
     assert said in doubt.message
     assert record.summary is not None and record.summary.counts["served"] > 0
+
+
+def test_a_script_that_becomes_the_program_is_no_other_program(misfits: Path, tmp_path: Path) -> None:
+    """As one that sources a ROS 2 before."""
+    script = f"sleep 0.5; exec {misfits}"
+    asked = ("--thread", "loop", "--duration", "300ms", "--warm-up", "0", "--out", tmp_path / "cell")
+    done = rtmeter("attach", *asked, "--", "sh", "-c", script)
+    record = store.read_cell(tmp_path / "cell")
+    assert (record.status, types(record) & {"program_replaced"}) == ("complete", set()), done.err
 
 
 @pytest.mark.parametrize(("what", "doubt"), [("period", "period_changed"), ("policy", "policy_changed")])

@@ -15,10 +15,12 @@ from rtmeter.host.root import Root
 from rtmeter.host.threads import Task
 from rtmeter.measure.probe.supervise import Stop
 from rtmeter.measure.programs import attached, meeting
-from rtmeter.measure.programs.program import Program, exe_of, program_of
+from rtmeter.measure.programs.program import Program, ended_doubt, exe_of, program_of
 from rtmeter.measure.programs.started import StartedProgram
 from rtmeter.model import Doubt
 from waiting import until
+
+LOOP = Task(4711, 4712, "loop", False, False, "S", "other", 120, 0, 1)
 
 
 @pytest.mark.parametrize(
@@ -40,10 +42,20 @@ def test_an_exec_at_the_moment_of_a_look_is_no_end_of_a_thread(
     monkeypatch.setattr(meeting, "exe_of", lambda _pid, _root: exe)
     monkeypatch.setattr(meeting.time, "sleep", lambda _: pytest.fail("it looks again"))
     asked = {"duration_ns": 10**12}
-    loop = Task(4711, 4712, "loop", False, False, "S", "other", 120, 0, 1)
     there = meeting.Meeting(asked, Root(), Stop(), lambda: None, None)
-    [doubt] = there.wait(Program(4711, 1, exe, False, False, 0), [loop])
+    [doubt] = there.wait(Program(4711, 1, exe, False, False, 0), [LOOP])
     assert doubt.type == told
+
+
+def test_it_is_waited_no_longer_where_the_recording_tells_that_the_threads_are_another_programs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(meeting, "is_there", lambda *_: True)
+    monkeypatch.setattr(meeting, "exe_of", lambda *_: "/bin/loop")
+    monkeypatch.setattr(meeting.time, "sleep", lambda _: None)
+    there = meeting.Meeting({"duration_ns": 10**15}, Root(), Stop(), lambda: None, None)
+    looks = iter([False, False, True])
+    assert there.wait(Program(4711, 1, "/bin/loop", False, False, 0), [LOOP], lambda: next(looks)) == []
 
 
 def test_a_program_that_ends_while_it_is_looked_for_is_told_by_its_own_words(
@@ -79,10 +91,23 @@ def test_a_measurement_is_cut_short_by_the_end_of_its_program_and_by_no_other_do
 ) -> None:
     given = {"measurement": "loop", "adapter": "attached", "pid": 1, "duration": "1s"}
     source: Any = attached.ByAttaching(cell_from(settle(given), "cell", {}))
-    monkeypatch.setattr(attached, "measured_loop", lambda *_: SimpleNamespace(error=None))
+    monkeypatch.setattr(attached, "measured_loop", lambda *_: SimpleNamespace(error=None, cut=None))
     recording, doubt = SimpleNamespace(trace=lambda: None), Doubt(kind, "said", "")
     outcome = source.measured(recording, None, None, tmp_path, [doubt], Stop(), None)
     assert (outcome.status, outcome.warnings) == (status, (doubt,))
+
+
+@pytest.mark.parametrize("doubts", [[], [Doubt("program_ended", "the program", "")]])
+def test_a_thread_that_ended_while_others_went_on_was_measured_until_then(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, doubts: list[Doubt]
+) -> None:
+    given = {"measurement": "loop", "adapter": "attached", "pid": 1, "duration": "1s"}
+    source: Any = attached.ByAttaching(cell_from(settle(given), "cell", {}))
+    cut = ended_doubt("its thread")
+    monkeypatch.setattr(attached, "measured_loop", lambda *_: SimpleNamespace(error=None, cut=cut))
+    recording = SimpleNamespace(trace=lambda: None)
+    outcome = source.measured(recording, None, None, tmp_path, doubts, Stop(), None)
+    assert (outcome.status, outcome.warnings) == ("interrupted", tuple(doubts) or (cut,))
 
 
 @pytest.mark.parametrize(("judge", "asked"), [("completion", (1_000_000, False)), ("latency", (None, True))])

@@ -35,7 +35,7 @@ class ThreadSleeps:
     that it had on a CPU; ``held_ups``: how often the kernel held it up within its work;
     ``switches``: how often it came on a CPU; ``left``: how often it went to sleep; ``inferred``: how often
     its waking was not told, but the only timer that could have ended the sleep was; ``ended``: the thread
-    has ended; ``first_ns`` and ``last_ns``: of the events that are known of it."""
+    has ended, ``replaced``: by exec; ``first_ns`` and ``last_ns``: of the events that are known of it."""
 
     sleeps: list[Sleep]
     events: int
@@ -45,6 +45,7 @@ class ThreadSleeps:
     left: int
     inferred: int
     ended: bool
+    replaced: bool
     first_ns: int
     last_ns: int
 

@@ -74,6 +74,11 @@ class Followed:
         """What the reader counted."""
         return self._reader.seen()
 
+    @property
+    def over(self) -> bool:
+        """Whether the thread has ended, or is another program's by now."""
+        return self._reader.over
+
     def pieces(self) -> Iterator[dict[str, Ints]]:
         """The rows, in order of time."""
         jobs = iter(self._all_jobs())

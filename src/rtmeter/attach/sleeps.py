@@ -72,7 +72,7 @@ class Reader:
         self._first_ns: int | None = None
         self._held_ups = self._switches = self._left = self._inferred = self._events = 0
         self._priorities: set[int] = set()
-        self._ended, self._ran_ns = False, 0
+        self._ended, self._replaced, self._ran_ns = False, False, 0
         self._forget()
         self._whole = True
         """Since the last sleep nothing was lost."""
@@ -149,11 +149,17 @@ class Reader:
         else:
             self._fire(row)
 
+    @property
+    def over(self) -> bool:
+        """It has ended: what still comes is another's."""
+        return self._ended
+
     def seen(self) -> ThreadSleeps:
         first = self._now if self._first_ns is None else self._first_ns
         counts = self._held_ups, self._switches, self._left, self._inferred
         priorities = frozenset(self._priorities)
-        return ThreadSleeps([], self._events, priorities, *counts, self._ended, first, self._now)
+        ended = self._ended, self._replaced
+        return ThreadSleeps([], self._events, priorities, *counts, *ended, first, self._now)
 
     def rest(self, end_ns: int) -> Rest | None:
         """What it was about when the recording ended; None: it has ended itself, or nothing is told of it."""
@@ -371,7 +377,7 @@ class Reader:
                 self._close(self._now, self._ran())
         self._in_call, self._call, self._armed = False, None, armed if keep else None
         if name in _BECOMES and result == 0:
-            self._ended, self._open = True, None
+            self._ended, self._replaced, self._open = True, True, None
 
     def _close(self, at_ns: int, ran_ns: int) -> None:
         """It was back in its own code then."""

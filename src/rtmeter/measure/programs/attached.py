@@ -21,7 +21,7 @@ from rtmeter.measure.programs.attached_record import MeasuredLoop, measured_loop
 from rtmeter.measure.programs.attaching import Attached
 from rtmeter.measure.programs.following import Following, Written
 from rtmeter.measure.programs.meeting import Meeting, Started, started_program
-from rtmeter.measure.programs.program import Program, chosen, program_of, threads_of
+from rtmeter.measure.programs.program import CUT_SHORT, Program, chosen, program_of, threads_of
 from rtmeter.measure.programs.started import killed_doubt, trusted_words, words_of
 from rtmeter.measure.source import Ran
 from rtmeter.measure.source.record import Gathered, recorded
@@ -107,8 +107,8 @@ class ByAttaching:
             meeting = Meeting(
                 self._asked, self._root, stop, _both(heed, started.check if started else None), started
             )
-            program = meeting.program()
-            task = meeting.thread(program)
+            task = meeting.thread(meeting.program())
+            program = meeting.program()  # a start script may have become it meanwhile
             self.look_at(task, self._root)
             asked = self.period_ns, self.warm_up_ns, self.overdue_ns
             following = Following(task.tid, folder / FOLLOWED, *asked, until_wake=self.until_wake)
@@ -116,7 +116,8 @@ class ByAttaching:
                 [task.tid], folder, self._root, is_32_bit=program.is_32_bit, follow=[following]
             ) as attached:
                 both = _both(heed, following.check)
-                doubts = Meeting(self._asked, self._root, stop, both, started).wait(program, [task])
+                beside = Meeting(self._asked, self._root, stop, both, started)
+                doubts = beside.wait(program, [task], following.over)
         doubts += [killed_doubt(self._asked["command"])] if started is not None and started.was_killed else []
         return self.measured(attached, program, task, folder, doubts, stop, following.written)
 
@@ -161,7 +162,14 @@ class ByAttaching:
         self._loop = measured_loop(attached, program, task, self._cell, folder, written)
         if error := self._loop.error:
             return Outcome("failed", error, tuple(doubts))
-        ended = any(doubt.type.startswith("program_") for doubt in doubts)
+        return self._outcome(doubts, stop)
+
+    def _outcome(self, doubts: list[Doubt], stop: Stop) -> Outcome:
+        """Of a recording with rows: the thread may have ended while others of its program went on."""
+        assert self._loop is not None
+        if self._loop.cut is not None and not any(doubt.type in CUT_SHORT for doubt in doubts):
+            doubts = [*doubts, self._loop.cut]
+        ended = any(doubt.type in CUT_SHORT for doubt in doubts)
         return Outcome("interrupted" if stop.asked or ended else "complete", None, tuple(doubts))
 
     def record(self, outcome: Outcome, folder: Path, ran: Ran) -> CellRecord:

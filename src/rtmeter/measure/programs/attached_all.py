@@ -68,7 +68,9 @@ class Together:
 
     def look(self) -> list[ThreadSeen]:
         """What its threads do."""
-        return self._meeting.look_settled(self.program)
+        seen = self._meeting.look_settled(self.program)
+        self.program = self._meeting.program()  # a start script may have become it meanwhile
+        return seen
 
     def sources(self) -> list[tuple[Cell, ByAttaching]]:
         """The cell of each periodic thread, and what measures it. Raises RtmeterError if there is none, or
@@ -114,9 +116,12 @@ class Together:
                 is_32_bit=self.program.is_32_bit,
                 follow=[*self._following.values()],
             ) as attached:
-                doubts = self._meeting.wait(self.program, self.tasks)
+                doubts = self._meeting.wait(self.program, self.tasks, self._over)
             self._recorded = attached, doubts
         return self._recorded
+
+    def _over(self) -> bool:
+        return all(one.over() for one in self._following.values())
 
     def written(self, task: Task) -> Written:
         """The rows of one of them, once they are recorded."""

@@ -17,7 +17,7 @@ from rtmeter.host.threads import Task, allowed_cpus, read_task
 from rtmeter.machine.facts import facts_of
 from rtmeter.measure.programs.attaching import Attached
 from rtmeter.measure.programs.following import Written
-from rtmeter.measure.programs.program import Program
+from rtmeter.measure.programs.program import Program, ended_doubt, replaced_doubt
 from rtmeter.model import Cell, Doubt
 from rtmeter.results import store
 from rtmeter.samples.meta import LogMeta
@@ -27,13 +27,14 @@ from rtmeter.values import format_duration
 @dataclass(frozen=True, slots=True)
 class MeasuredLoop:
     """The config and the meta of the cell, as measured; ``rows`` of samples.parquet; ``error``: why there is
-    none."""
+    none; ``cut``: what ended the thread before the recording."""
 
     config: dict[str, Any]
     meta: LogMeta
     rows: int
     doubts: tuple[Doubt, ...]
     error: RtmeterError | None
+    cut: Doubt | None
 
 
 def measured_loop(
@@ -57,7 +58,7 @@ def measured_loop(
     if written.rows:
         shutil.move(written.file, folder / store.SAMPLES)
     doubts = tuple(_doubts(attached, program, task, followed))
-    return MeasuredLoop(config, meta, written.rows, doubts, error)
+    return MeasuredLoop(config, meta, written.rows, doubts, error, _cut(program, task, followed))
 
 
 def _name(meta: LogMeta, callback: Callback, attached: Attached) -> None:
@@ -136,6 +137,12 @@ def _meta(attached: Attached, program: Program, task: Task, followed: Followed, 
         machine=facts_of(root),
         clock={"id": "CLOCK_MONOTONIC"} | ({"anchors": attached.anchors} if attached.anchors else {}),
     )
+
+
+def _cut(program: Program, task: Task, followed: Followed) -> Doubt | None:
+    if followed.seen.replaced:
+        return replaced_doubt(f"{program.exe} became another by exec")
+    return ended_doubt(f"its thread {task.name} ({task.tid})") if followed.seen.ended else None
 
 
 def _doubts(attached: Attached, program: Program, task: Task, followed: Followed) -> Iterator[Doubt]:

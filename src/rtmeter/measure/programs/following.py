@@ -96,6 +96,10 @@ class Following:
         if not given_up:
             self.check()
 
+    def over(self) -> bool:
+        """Whether nothing comes of the thread any more."""
+        return self.written.followed.over
+
     def check(self) -> None:
         """Raises what writing raised, as soon as it has."""
         if isinstance(self._error, OSError):

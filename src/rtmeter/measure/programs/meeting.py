@@ -14,7 +14,16 @@ from rtmeter.host.root import Root
 from rtmeter.host.threads import Task
 from rtmeter.measure.probe.supervise import Stop
 from rtmeter.measure.programs.looking import ThreadSeen, look, only_periodic
-from rtmeter.measure.programs.program import Program, chosen, exe_of, is_there, program_of, threads_of
+from rtmeter.measure.programs.program import (
+    Program,
+    chosen,
+    ended_doubt,
+    exe_of,
+    is_there,
+    program_of,
+    replaced_doubt,
+    threads_of,
+)
 from rtmeter.measure.programs.started import StartedProgram
 from rtmeter.measure.programs.started_there import StartedThere
 from rtmeter.model import LOCAL, Doubt
@@ -88,28 +97,31 @@ class Meeting:
         self.settle()
         return self.look(program)
 
-    def wait(self, program: Program, tasks: Sequence[Task]) -> list[Doubt]:
+    def wait(
+        self, program: Program, tasks: Sequence[Task], over: Callable[[], bool] = lambda: False
+    ) -> list[Doubt]:
         """Until the time is over, the threads are there no more, or the program is another one: what is to be
-        said of that."""
+        said of that. ``over``: the recording itself tells that nothing comes of them any more, and why."""
         warm_up_ns = 0 if self._started is None else self._asked["warm_up_ns"]
         end = time.monotonic() + (self._asked["duration_ns"] + warm_up_ns) / 1e9
         with self._stop.being_heeded():
             while not self._stop.asked and (left := end - time.monotonic()) > 0:
                 self._heed()
+                is_over = over()  # before it is looked whether they are there: who ends is not
                 there = any(is_there(task, self._root) for task in tasks)  # an exec ends them a moment before
                 exe = exe_of(program.pid, self._root)
                 if exe and exe != program.exe:
-                    message = f"{program.exe} became {exe} in mid-run: what came after is not measured"
-                    return [Doubt("program_replaced", message, "attach to it again")]
+                    return [replaced_doubt(f"{program.exe} became {exe}")]
                 if not there:
                     return [self._ended(program, tasks)]
+                if is_over:
+                    return []
                 time.sleep(min(left, self._every_s))
         return []
 
     def _ended(self, program: Program, tasks: Sequence[Task]) -> Doubt:
         threads = ", ".join(f"{task.name} ({task.tid})" for task in tasks)
-        what = f"its thread {threads} ended" if exe_of(program.pid, self._root) else "the program ended"
-        return Doubt("program_ended", f"{what} in mid-run: what it did until then was measured", "")
+        return ended_doubt(f"its thread {threads}" if exe_of(program.pid, self._root) else "the program")
 
     def _threads(self, program: Program) -> list[Task]:
         return threads_of(program.pid, self._root)

@@ -95,6 +95,7 @@ class ByName(Together):
         stack.push(super().__exit__)
         self._meeting.until(lambda: any(one.startswith("librcl.so") for one in self._libraries()))
         self._meeting.settle()
+        self.program = self._meeting.program()  # a start script may have become it meanwhile
 
     def _learn_names(self, start: Attached) -> None:
         tids = {task.tid for task in threads_of(self.program.pid, self._root)}
@@ -198,8 +199,7 @@ class _OneCallback(ByAttaching):
         )
         if error := self._loop.error:
             return Outcome("failed", error, tuple(doubts))
-        ended = any(doubt.type.startswith("program_") for doubt in doubts)
-        return Outcome("interrupted" if stop.asked or ended else "complete", None, tuple(doubts))
+        return self._outcome(doubts, stop)
 
 
 def _lacking(found: ProbeLines) -> list[Doubt]:

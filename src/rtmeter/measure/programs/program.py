@@ -8,6 +8,10 @@ from dataclasses import dataclass
 from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
 from rtmeter.host.threads import Task, read_task, read_tasks
+from rtmeter.model import Doubt
+
+CUT_SHORT = ("program_ended", "program_replaced")
+"""Types of the doubts that end a measurement before its time."""
 
 _ELF_CLASS, _32_BIT = 4, 1
 
@@ -83,6 +87,15 @@ def is_there(task: Task, root: Root) -> bool:
     """Whether it is still the same thread: ids are used again."""
     now = read_task(root, task.tid)
     return now is not None and now.start == task.start and now.pid == task.pid and now.state not in "ZX"
+
+
+def ended_doubt(who: str) -> Doubt:
+    return Doubt("program_ended", f"{who} ended in mid-run: what it did until then was measured", "")
+
+
+def replaced_doubt(how: str) -> Doubt:
+    message = f"{how} in mid-run: what came after is not measured"
+    return Doubt("program_replaced", message, "attach to it again")
 
 
 def _status(pid: int, root: Root) -> dict[str, str]:
