@@ -229,7 +229,15 @@ def test_a_pipe_in_the_place_of_the_journal_is_not_waited_for(
     state_folder.mkdir(exist_ok=True)
     os.mkfifo(state_folder / FILE)
     assert cli.invoke(["restore"]) == 1
-    assert "cannot be read: it is no regular file" in capsys.readouterr().err
+    assert capsys.readouterr().out.splitlines() == [
+        "cannot be read: it is no regular file: what it says is not known",
+        f"the journal is kept as {state_folder / FILE}",
+        "with --set-aside it is kept under another name, and runs go on then",
+    ]
+    assert cli.invoke(["restore", "--set-aside"]) == 1
+    assert capsys.readouterr().out.splitlines()[1:] == [
+        f"the journal is kept as {state_folder / FILE}.aside-1"
+    ]
 
 
 def test_names_that_a_terminal_would_heed_are_told_by_escapes(

@@ -298,11 +298,40 @@ def fields_of(error: RtmeterError) -> tuple[str | None, object, str | None]:
     return error.field, error.value, error.remedy
 
 
-def test_an_unreadable_journal_says_who_may_read_it(kernel: PlantedKernel) -> None:
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (Path.mkdir, "is a directory"),
+        (os.mkfifo, "it is no regular file"),
+        (lambda path: path.symlink_to("nothing"), "no such file or directory"),
+    ],
+)
+def test_what_is_no_journal_is_told_until_it_is_set_aside(
+    kernel: PlantedKernel, make: Callable[[Path], None], why: str
+) -> None:
+    folder_of_state().mkdir()
+    path = folder_of_state() / journal.FILE
+    make(path)
+    said = f"cannot be read: {why}: what it says is not known"
+    with pytest.raises(RtmeterError, match=f"{said}; run `rtmeter restore`"):
+        restore_before_a_run(kernel)
+    assert restore(kernel) == Restored((), (said,), path)
+    path.with_name("journal.aside-1").symlink_to("nothing")
+    assert restore(kernel, set_aside=True) == Restored((), (said,), path.with_name("journal.aside-2"))
+    assert restore_before_a_run(kernel) == ()
+    journal.Journal(kernel).close(settled=True)
+
+
+def test_an_unreadable_journal_says_who_may_read_it(
+    kernel: PlantedKernel, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = left(kernel)
-    path.unlink()
-    path.mkdir()
-    with pytest.raises(RtmeterError, match="cannot be read: is a directory") as caught:
+
+    def refuse(_: FileHere) -> bytes:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+
+    monkeypatch.setattr(FileHere, "read", refuse)
+    with pytest.raises(RtmeterError, match="cannot be read: permission denied") as caught:
         restore(kernel)
     assert fields_of(caught.value) == ("journal", str(path), "run `sudo rtmeter restore`")
 

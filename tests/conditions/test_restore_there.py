@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from rtmeter.conditions.restore import Restored, restore
+from rtmeter.errors import RtmeterError
 from rtmeter.host import state
 from rtmeter.host.remote_root import RemoteRoot
 from rtmeter.host.remote_shell import Shell
@@ -31,10 +32,10 @@ def system(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 
 @pytest.fixture
-def restored_by(system: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, Path], Restored]:
+def restored_by(system: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Restored]:
     """restore() by a user there, with a state folder."""
 
-    def ended(user: str, folder: Path) -> Restored:
+    def ended(user: str, folder: Path, set_aside: bool = False) -> Restored:
         program = system.parent / "ssh"
         program.write_text(
             f'#!/bin/sh\nfor last; do :; done\nexport {state.VARIABLE}={folder}\nexec {user} sh -c "$last"\n'
@@ -42,13 +43,13 @@ def restored_by(system: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str,
         program.chmod(0o755)
         monkeypatch.setenv(PROGRAM, str(program))
         with closing(Shell(Ssh("ssh://there", "on"))) as shell:
-            return restore(RemoteRoot(shell=shell, keeps_journal=True))
+            return restore(RemoteRoot(shell=shell, keeps_journal=True), set_aside=set_aside)
 
     return ended
 
 
 def test_a_folder_that_root_alone_may_look_into_is_told_until_root_has_shown_it(
-    system: Path, restored_by: Callable[[str, Path], Restored]
+    system: Path, restored_by: Callable[..., Restored]
 ) -> None:
     own = system.parent / "own"
     assert restored_by(NOBODY, own) == Restored((), (), None)
@@ -64,8 +65,36 @@ def test_a_folder_that_root_alone_may_look_into_is_told_until_root_has_shown_it(
 
 
 def test_a_folder_that_root_has_elsewhere_stays_as_it_is(
-    system: Path, restored_by: Callable[[str, Path], Restored]
+    system: Path, restored_by: Callable[..., Restored]
 ) -> None:
     (own := system.parent / "own").mkdir(mode=0o700)
     assert restored_by("env", own).whole
     assert own.stat().st_mode & 0o777 == 0o700
+
+
+@pytest.mark.parametrize(
+    "make", [Path.mkdir, os.mkfifo, lambda path: path.symlink_to("nothing")], ids=["folder", "pipe", "link"]
+)
+def test_what_is_no_journal_is_told_until_it_is_set_aside(
+    system: Path, restored_by: Callable[..., Restored], make: Callable[[Path], None]
+) -> None:
+    system.mkdir()
+    make(path := system / "journal")
+    said = "cannot be read: it is no regular file: what it says is not known"
+    assert restored_by("env", system) == Restored((), (said,), path)
+    path.with_name("journal.aside-1").symlink_to("nothing")
+    assert restored_by("env", system, True) == Restored((), (said,), path.with_name("journal.aside-2"))
+    assert restored_by("env", system) == Restored((), (), None)
+
+
+def test_a_folder_that_a_link_leads_to_is_judged_by_its_own_mode(
+    system: Path, restored_by: Callable[..., Restored]
+) -> None:
+    (kept := system.parent / "kept").mkdir()
+    system.symlink_to(kept)
+    (kept / "journal").touch()
+    assert restored_by("env", system) == Restored((), (), None)
+    (kept / "journal").touch()
+    (kept / "journal").chmod(0o666)
+    with pytest.raises(RtmeterError, match="has a journal that others than root can write: -rw-rw-rw-"):
+        restored_by("env", system)

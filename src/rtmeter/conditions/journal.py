@@ -124,20 +124,23 @@ def restoring(root: Root) -> str:
 
 
 def read(path: Path | JournalFile) -> Past:
-    """What the journal says, whatever happened to it. Raises RtmeterError if it may not be read, or another
-    user may have written it."""
+    """What the journal says, whatever happened to it. Raises RtmeterError if this user may not read it, or
+    another one may have written it."""
+    file = FileHere(path) if isinstance(path, Path) else path
     try:
-        data = (FileHere(path) if isinstance(path, Path) else path).read()
-    except FileNotFoundError:
-        return Past((), ())
-    except OSError as error:
+        return _parse(file.read())
+    except PermissionError as error:
         raise RtmeterError(
             f"cannot be read: {(error.strerror or '').lower()}",
             field="journal",
             value=str(path),
             remedy="run `sudo rtmeter restore`",
         ) from None
-    return _parse(data)
+    except OSError as error:  # a folder, a pipe, a link to nothing, a damaged disk
+        if not file.exists():
+            return Past((), ())
+        why = (error.strerror or str(error)).lower()
+        return Past((), (f"cannot be read: {why}: what it says is not known",))
 
 
 def remove(path: Path) -> None:

@@ -28,7 +28,7 @@ class JournalFile(Protocol):
         """Its path."""
 
     def exists(self) -> bool:
-        """Whether it is there."""
+        """Whether anything is there, also a link to nothing."""
 
     def create(self) -> None:
         """Makes it, empty. Raises OSError, RtmeterError if another user could write it."""
@@ -40,7 +40,8 @@ class JournalFile(Protocol):
         """After the last line."""
 
     def read(self) -> bytes:
-        """All that it says. Raises OSError, RtmeterError if another user may have written it."""
+        """All that it says. Raises OSError, also of what is no file and may be waited for in vain;
+        RtmeterError if another user may have written it."""
 
     def remove(self) -> None:
         """Removes it for good."""
@@ -60,7 +61,7 @@ class FileHere:
         return str(self.path)
 
     def exists(self) -> bool:
-        return self.path.exists()
+        return os.path.lexists(self.path)
 
     def create(self) -> None:
         try:
@@ -94,7 +95,7 @@ class FileHere:
 
     def set_aside(self) -> Path:
         names = (self.path.with_name(f"{self.path.name}{ASIDE}{n}") for n in itertools.count(1))
-        free = next(name for name in names if not name.exists())
+        free = next(name for name in names if not os.path.lexists(name))
         self.path.rename(free)
         sync(self.path.parent)
         return free
@@ -116,7 +117,8 @@ fi
 """
 """As host.state.state_folder() has it."""
 
-_FACTS = "LC_ALL=C ls -ldn -- {names} && id -u"
+_FACTS = "LC_ALL=C ls -ldn -- {names} && LC_ALL=C ls -ldnL -- {names} && id -u"
+"""Of links, whose own mode says nothing, and of what they lead to."""
 
 
 class FileThere:
@@ -135,7 +137,7 @@ class FileThere:
         return self._path
 
     def exists(self) -> bool:
-        return self._root.exists(self._path)
+        return self._is_there(self._path)
 
     def create(self) -> None:
         folder, path = quote(self._folder), quote(self._path)
@@ -158,6 +160,8 @@ class FileThere:
         self._show()
         if not self.exists():
             raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self._path)
+        if self._root.shell.run(f"test -f {quote(self._path)}")[0] != 0:
+            raise OSError(errno.EINVAL, "It is no regular file", self._path)
         self._require_own(self._folder, self._path)
         content = self._root.read_bytes(self._path)
         if content is None:
@@ -170,10 +174,13 @@ class FileThere:
 
     def set_aside(self) -> Path:
         names = (f"{self._path}{ASIDE}{n}" for n in itertools.count(1))
-        free = next(name for name in names if not self._root.exists(name))
+        free = next(name for name in names if not self._is_there(name))
         self._root.do(f"mv -- {quote(self._path)} {quote(free)}")
         self._root.do(_sync(quote(self._folder)))
         return Path(free)
+
+    def _is_there(self, name: str) -> bool:
+        return self._root.shell.run(f"test -e {quote(name)} || test -L {quote(name)}")[0] == 0
 
     def _show(self) -> None:
         """As of FileHere."""
@@ -189,7 +196,7 @@ class FileThere:
             return  # what cannot be looked at cannot be read either
         for line in lines:
             mode, _, owner = line.split()[:3]
-            if owner != "0" or "w" in (mode[5], mode[8]):
+            if owner != "0" or (mode[0] != "l" and "w" in (mode[5], mode[8])):
                 raise self._root.shell.ssh.error(
                     f"has a journal that others than root can write: {line.strip()}",
                     "see what it holds, then give it to root there (chown root, chmod go-w)",

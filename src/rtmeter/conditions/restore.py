@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rtmeter.conditions import journal
+from rtmeter.conditions.journal_files import ASIDE
 from rtmeter.conditions.undo import Undone, undo
 from rtmeter.errors import RtmeterError
 from rtmeter.host import state
@@ -35,6 +36,8 @@ class Restored:
         yield from map(str, self.endings)
         if self.kept is not None:
             yield f"the journal is kept as {self.kept}"
+            if ASIDE not in self.kept.name:
+                yield "with --set-aside it is kept under another name, and runs go on then"
         elif not self.endings and not self.unknown:
             yield "nothing was to be put back"
 
@@ -119,7 +122,7 @@ def _left_by_root(root: Root) -> RtmeterError | None:
         closed = root.run(["sh", "-c", 'test -d "$1" && ! test -x "$1"', "sh", str(state.SYSTEM)])[0] == 0
     else:
         try:
-            left = bool(roots.stat())
+            left = bool(roots.lstat())
         except OSError as error:
             closed = isinstance(error, PermissionError)
     if closed:
