@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -31,6 +32,22 @@ def test_output_that_a_full_disk_refuses_is_an_error(options: list[str]) -> None
 def test_a_name_that_no_file_can_have_is_an_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.invoke(["recover", "a" * 300]) == 1
     assert "aaa: file name too long; " in capsys.readouterr().err
+
+
+def test_a_path_that_is_no_text_is_an_error_where_text_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def written(path: Path) -> int:
+        return len(str(path.absolute()).encode())
+
+    monkeypatch.setattr("rtmeter.cli.commands.recover.command", written)
+    folder = tmp_path / os.fsdecode(b"x\xff")
+    assert cli.invoke(["recover", str(folder)]) == 1
+    assert r"x\udcff': is no UTF-8; give it a name of UTF-8" in capsys.readouterr().err
+    folder.mkdir()
+    monkeypatch.chdir(folder)
+    assert cli.invoke(["recover", "log"]) == 1
+    assert r"x\udcff': is no UTF-8; give it a name of UTF-8" in capsys.readouterr().err
 
 
 def test_days_that_no_calendar_has_are_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,7 @@ import json
 import math
 import os
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -186,6 +187,20 @@ def test_a_run_below_what_is_no_folder_is_refused_at_once(
     with pytest.raises(RtmeterError, match="cannot be written: "), store.own_run_folder(tmp_path, "c"):
         pass
     assert what.is_symlink() or what.is_file()
+
+
+@pytest.mark.parametrize(
+    "begin", [lambda out: store.own_run_folder(out, "c").__enter__(), lambda out: store.NewCell(out / "cell")]
+)
+def test_what_is_measured_goes_into_folders_whose_names_are_text(
+    tmp_path: Path, begin: Callable[[Path], object]
+) -> None:
+    """As a probe's config has them, and Parquet's library."""
+    out = tmp_path / os.fsdecode(b"x\xff")
+    said = r"^results = '.*x\\udcff.*': is no UTF-8; give it a name of UTF-8"
+    with pytest.raises(RtmeterError, match=said):
+        begin(out)
+    assert not out.exists()
 
 
 def test_a_cell_is_written_by_one_process_at_a_time(tmp_path: Path) -> None:

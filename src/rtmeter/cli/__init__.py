@@ -19,6 +19,7 @@ from rtmeter.cli import exit_codes
 from rtmeter.cli.output import let_go, print_error
 from rtmeter.errors import RtmeterError
 from rtmeter.host.ending import Killed
+from rtmeter.host.files import no_text
 
 COMMANDS = {
     "measure": "Measure one cell, given by options.",
@@ -183,6 +184,11 @@ def invoke(argv: list[str]) -> int:
             let_go(sys.stdout.fileno())
         # Without a path it may be standard output itself, which then holds no error either.
         print_error(_refused_by_machine(error), as_json=as_json and error.filename is not None)
+    except UnicodeEncodeError:  # a path of bytes that are no text, said where text must be
+        words = [*argv, str(Path.cwd())]
+        if (word := next((word for word in words if _is_no_text(word)), None)) is None:
+            raise
+        print_error(no_text(word, "path"), as_json=as_json)
     except Exception as error:
         # A mistyped command line: typer's exceptions, whose classes differ between its versions.
         if not hasattr(error, "format_message"):
@@ -196,6 +202,10 @@ def _flush() -> None:
     """What is printed arrives, or it is an error; there is no standard output where it was closed."""
     if sys.stdout is not None:
         sys.stdout.flush()
+
+
+def _is_no_text(word: str) -> bool:
+    return word.encode(errors="replace").decode() != word
 
 
 def _takes_output() -> bool:

@@ -26,6 +26,19 @@ def open_file(path: Path) -> BinaryIO:
     return os.fdopen(descriptor, "rb")
 
 
+def require_text(path: Path, field: str) -> None:
+    """Raises RtmeterError for a path of bytes that are no UTF-8: neither JSON nor Parquet can hold it."""
+    try:
+        str(path).encode()
+    except UnicodeEncodeError:
+        raise no_text(str(path), field) from None
+
+
+def no_text(path: str, field: str | None = None) -> RtmeterError:
+    """Of a path of bytes that are no UTF-8."""
+    return RtmeterError("is no UTF-8", field=field, value=path, remedy="give it a name of UTF-8")
+
+
 @contextmanager
 def whole_file(out: Path, field: str = "-o") -> Iterator[Path]:
     """A new file beside ``out`` that takes its place at the end of the block.

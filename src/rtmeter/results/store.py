@@ -17,6 +17,7 @@ from typing import Self
 from rtmeter.errors import RtmeterError
 from rtmeter.host.checked import crc32c_of
 from rtmeter.host.durable import exchange, make_folders, sync, write_whole
+from rtmeter.host.files import require_text
 from rtmeter.host.identity import SHORT, machine_id
 from rtmeter.host.owned import kept, own_folder
 from rtmeter.host.root import Root
@@ -50,6 +51,7 @@ STILL_RUNNING = "still_running"
 @contextlib.contextmanager
 def writing(path: Path) -> Iterator[None]:
     """Turns what the file system refuses into an RtmeterError that names the path and what to do."""
+    require_text(path, "results")
     try:
         yield
     except OSError as error:
