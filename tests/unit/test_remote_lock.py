@@ -5,6 +5,7 @@ The lock's folder is one of a mount namespace of its own, where there is none of
 
 from __future__ import annotations
 
+import fcntl
 import os
 import shutil
 import subprocess
@@ -93,6 +94,23 @@ def test_what_others_put_in_its_place_is_told_and_left(connect: Path, what: str)
     finally:
         there.close()
     assert precious.read_text() == "precious" and not (connect / "made").exists()
+
+
+def test_a_file_that_is_held_and_never_ends_is_not_read_to_its_end(
+    connect: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (lock := connect / machine_lock.FILE).touch()
+    there = shell()
+    run = Shell.run
+    monkeypatch.setattr(Shell, "run", lambda self, script: run(self, script, 5))
+    try:
+        with lock.open() as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            os.truncate(lock, 1 << 42)
+            with pytest.raises(RtmeterError, match="already, by another process, which does not say who"):
+                remote_lock.take(there)
+    finally:
+        there.close()
 
 
 def test_a_file_of_another_user_is_locked_and_not_written_to(connect: Path) -> None:

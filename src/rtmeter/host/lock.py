@@ -201,5 +201,5 @@ def holder(content: bytes) -> str:
         about = from_json(content)
         words = f"{about['what']} of {about['user']}, process {about['pid']}, since {about['since']}"
     except (ValueError, KeyError, TypeError):
-        return "by another process, which does not say who it is"
+        return "another process, which does not say who it is"
     return visible(words[:_LONGEST_WORDS])

@@ -28,7 +28,7 @@ else
   if test -O "$lock"; then exec 9>>"$lock"; else exec 9<"$lock"; fi
   if flock -n 9
   then test ! -O "$lock" || printf %s {about} >"$lock"
-  else cat "$lock"; command -v flock >/dev/null && ( exit {held} )
+  else head -c 4096 "$lock"; command -v flock >/dev/null && ( exit {held} )
   fi
 fi
 """
