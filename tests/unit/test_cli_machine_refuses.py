@@ -34,20 +34,31 @@ def test_a_name_that_no_file_can_have_is_an_error(capsys: pytest.CaptureFixture[
     assert "aaa: file name too long; " in capsys.readouterr().err
 
 
-def test_a_path_that_is_no_text_is_an_error_where_text_is_written(
+@pytest.mark.parametrize(
+    "words",
+    ["run loop.yaml --out {}", "run loop.yaml --out={}", "verdict {} --json", "sql {}", "check --on {}"],
+)
+def test_words_that_are_no_text_are_refused_by_every_command(
+    words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    bad = os.fsdecode(b"x\xff")
+    assert cli.invoke(words.format(bad).split()) == 1
+    said = capsys.readouterr().err.strip()
+    assert said.startswith("rtmeter: argument = '")
+    assert said.endswith(r"x\udcff': is no UTF-8; write it, and name files, in UTF-8")
+
+
+def test_a_folder_that_is_no_text_is_an_error_where_text_is_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     def written(path: Path) -> int:
         return len(str(path.absolute()).encode())
 
     monkeypatch.setattr("rtmeter.cli.commands.recover.command", written)
-    folder = tmp_path / os.fsdecode(b"x\xff")
-    assert cli.invoke(["recover", str(folder)]) == 1
-    assert r"x\udcff': is no UTF-8; give it a name of UTF-8" in capsys.readouterr().err
-    folder.mkdir()
+    (folder := tmp_path / os.fsdecode(b"x\xff")).mkdir()
     monkeypatch.chdir(folder)
     assert cli.invoke(["recover", "log"]) == 1
-    assert r"x\udcff': is no UTF-8; give it a name of UTF-8" in capsys.readouterr().err
+    assert r"x\udcff': is no UTF-8; write it, and name files, in UTF-8" in capsys.readouterr().err
 
 
 def test_days_that_no_calendar_has_are_an_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -197,7 +197,7 @@ def test_what_is_measured_goes_into_folders_whose_names_are_text(
 ) -> None:
     """As a probe's config has them, and Parquet's library."""
     out = tmp_path / os.fsdecode(b"x\xff")
-    said = r"^results = '.*x\\udcff.*': is no UTF-8; give it a name of UTF-8"
+    said = r"^results = '.*x\\udcff.*': is no UTF-8; write it, and name files, in UTF-8"
     with pytest.raises(RtmeterError, match=said):
         begin(out)
     assert not out.exists()

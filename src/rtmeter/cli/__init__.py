@@ -161,6 +161,8 @@ def invoke(argv: list[str]) -> int:
     """Runs the command line and returns its exit code; every error is printed once, none is raised."""
     as_json = "--json" in argv
     try:
+        if (word := next(filter(_is_no_text, argv), None)) is not None:
+            raise no_text(word, "argument")
         words = _being_completed() or argv
         chosen = next((word for word in words if not word.startswith("-")), None)
         command = typer.main.get_command(application(chosen, words))
@@ -184,11 +186,10 @@ def invoke(argv: list[str]) -> int:
             let_go(sys.stdout.fileno())
         # Without a path it may be standard output itself, which then holds no error either.
         print_error(_refused_by_machine(error), as_json=as_json and error.filename is not None)
-    except UnicodeEncodeError:  # a path of bytes that are no text, said where text must be
-        words = [*argv, str(Path.cwd())]
-        if (word := next((word for word in words if _is_no_text(word)), None)) is None:
+    except UnicodeEncodeError:  # of the folder that all this is in, said where text must be
+        if not _is_no_text(folder := os.getcwd()):  # noqa: PTH109, as it is
             raise
-        print_error(no_text(word, "path"), as_json=as_json)
+        print_error(no_text(folder, "folder"), as_json=as_json)
     except Exception as error:
         # A mistyped command line: typer's exceptions, whose classes differ between its versions.
         if not hasattr(error, "format_message"):
@@ -205,6 +206,7 @@ def _flush() -> None:
 
 
 def _is_no_text(word: str) -> bool:
+    """Whether it has bytes that are no UTF-8: JSON, Parquet and SQL hold none, nor what is made of them."""
     return word.encode(errors="replace").decode() != word
 
 

@@ -34,9 +34,9 @@ def require_text(path: Path, field: str) -> None:
         raise no_text(str(path), field) from None
 
 
-def no_text(path: str, field: str | None = None) -> RtmeterError:
+def no_text(path: str, field: str) -> RtmeterError:
     """Of a path of bytes that are no UTF-8."""
-    return RtmeterError("is no UTF-8", field=field, value=path, remedy="give it a name of UTF-8")
+    return RtmeterError("is no UTF-8", field=field, value=path, remedy="write it, and name files, in UTF-8")
 
 
 @contextmanager
