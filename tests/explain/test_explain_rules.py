@@ -239,6 +239,30 @@ def test_a_sleep_whose_waking_was_lost_is_unknown(said) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "said_of_it"),
+    [
+        ("sys_in 77 - - - poll", "", "unknown"),
+        ("sys_out 77 - - - poll", "", "unknown"),
+        ("fault 77 - - - user", "", "outside"),
+        ("sys_in 77 - - - poll", "1700 0 sys_out 77 - - - poll", "held_off"),
+        ("sys_in 77 - - - poll", "1700 0 sys_in 77 - - - poll", "outside"),
+        ("sys_in 77 - - - poll", "1700 0 fault 77 - - - user", "outside"),
+        ("sys_in 77 - - - poll", "1700 0 fault 77 - - - kernel", "unknown"),
+        ("sys_in 77 - - - poll", "1650 0 lost\n1700 0 sys_in 77 - - - poll", "unknown"),
+    ],
+)
+def test_whether_another_was_in_the_kernel_is_not_known_after_what_was_lost_until_it_is_told(
+    said, before: str, after: str, said_of_it: str
+) -> None:
+    """Who calls it nowhere is in its own code, as at the trace's beginning."""
+    hog = f"900 0 switch 0 77 runnable 120 hog\n910 0 {before}\n1100 0 lost - - - - - 3\n"
+    events = ASLEEP + hog + woken(1210, 1200, 1240, 1300, on="77", back=1310)
+    back = f"1320 0 switch 10 77 sleeping 120 hog\n{after}"
+    found = [one[2] for one in said(events + back, 1000, 1300) if one[0] < 1200]
+    assert found == ["unknown", said_of_it][said_of_it == "unknown" :]
+
+
 def test_a_system_call_after_what_was_lost_is_as_at_the_beginning(said) -> None:
     events = """
 0 0 sys_in 10 - - - read

@@ -90,4 +90,4 @@ class PassedOver:
         if piece.thread == IDLE:
             return True
         in_kernel = is_kernels(known.name(piece.thread, now)) or known.call_at(piece.thread, now) is not None
-        return not in_kernel and known.is_told_of(piece.thread)
+        return not in_kernel and known.is_told_of(piece.thread, now)

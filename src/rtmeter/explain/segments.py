@@ -206,7 +206,7 @@ class Explainer:
         in_kernel = is_kernels(name) or known.call_at(piece.thread, now) is not None
         if in_kernel:
             return Key("held_off", name)
-        return Key("outside") if known.is_told_of(piece.thread) else UNKNOWN
+        return Key("outside") if known.is_told_of(piece.thread, now) else UNKNOWN
 
     def _wait(
         self, thread: int, state: Wait, start_ns: int, end_ns: int, path: AbstractSet[int]

@@ -107,6 +107,7 @@ class KnownTrace:
             self._ends_ns.setdefault(trace.tid[row], []).append(trace.time_ns[row])
         self.cpus = cpus_of(trace, threads, targets)
         self._calls: dict[int, list[Call]] = {}
+        self._tells: dict[int, list[int]] = {}
 
     def thread_until(self, tid: int, time_ns: int) -> int:
         """The thread that has the id up to a time."""
@@ -196,9 +197,8 @@ class KnownTrace:
 
     def _calls_of(self, thread: int) -> Iterator[Call]:
         trace = self.trace
-        anew = [row for row, there in self.cpus.after.items() if thread in there]
         since, opened = BEGINNING, NOBODY
-        for row in sorted([*self.system[thread], *anew]):
+        for row in sorted([*self.system[thread], *self._anew(thread)]):
             kind, now = trace.event[row], trace.time_ns[row]
             if opened != NOBODY:
                 yield self._call(opened, now)
@@ -221,11 +221,23 @@ class KnownTrace:
         call = calls[place - 1] if place else None
         return call if call and (call.end_ns is None or time_ns < call.end_ns) else None
 
-    def is_told_of(self, thread: int) -> bool:
-        """Whether an event tells if it is inside a system call, or would: it entered or left one, or its own
-        code had a page fault."""
-        faults = (self.trace.name_of(row) for row in self._faults[thread])
-        return not self._begins_anew or bool(self.system[thread]) or USER in faults
+    def is_told_of(self, thread: int, time_ns: int) -> bool:
+        """Whether an event tells if it is inside a system call at a time, or would: it entered or left one,
+        or its own code had a page fault, since the last ``lost`` on its CPU and before the next. Who calls
+        none in the whole trace is in its own code, unless what came before the trace is not kept."""
+        if thread not in self._tells:
+            faults = (row for row in self._faults[thread] if self.trace.name_of(row) == USER)
+            self._tells[thread] = sorted([*self.system[thread], *faults])
+        anew, tells = self._anew(thread), self._tells[thread]
+        place = bisect_right(anew, time_ns, key=self._time)
+        since, until = [-1, *anew, len(self.trace)][place : place + 2]
+        if bisect_left(tells, since) < bisect_left(tells, until):
+            return True
+        return not self._begins_anew and (since < 0 or not self.system[thread])
+
+    def _anew(self, thread: int) -> list[int]:
+        """Each ``lost`` of a CPU that it was on before or is on after."""
+        return sorted(row for row, there in self.cpus.after.items() if thread in there)
 
     def call_bounds(self, thread: int, start_ns: int, end_ns: int) -> Iterator[int]:
         """The times within a span at which it enters or leaves the kernel."""
