@@ -26,7 +26,10 @@ CPUS = 3
 @dataclass(eq=False)
 class Thread:
     """``mode``: when it entered or left which system call (None: its own code); ``prints``: when an event
-    told its priority; ``was``: what it did, as far as it is settled; ``now``: what it does."""
+    told its priority; ``was``: what it did, as far as it is settled; ``woken``: the row of each waking;
+    ``ends``: of a sleep that ends in an interrupt, by its place in ``was``, from which row to which it must
+    be told to be known as that, and on which CPU; ``losses``: rows and times of events lost while it was on
+    their CPU; ``calls``, ``in_own_code``: rows that tell so."""
 
     tid: int
     name: str
@@ -39,12 +42,17 @@ class Thread:
     mode: list[tuple[int, str | None]] = field(default_factory=list)
     prints: list[tuple[int, int]] = field(default_factory=list)
     was: list[tuple[int, int, tuple[object, ...]]] = field(default_factory=list)
+    woken: list[int] = field(default_factory=list)
+    ends: dict[int, tuple[int, int, int]] = field(default_factory=dict)
+    losses: list[tuple[int, int]] = field(default_factory=list)
+    calls: list[int] = field(default_factory=list)
+    in_own_code: list[int] = field(default_factory=list)
     state: str = "unborn"
     since_ns: int = 0
     cpu: int | None = None
     waits_for: str = ""
     expiry_ns: int = 0
-    fired: tuple[int, int, Inside] | None = None
+    fired: tuple[int, int, Inside, int] | None = None
     early: bool = False
     holder: Thread | None = None
     follows: bool = False
@@ -73,8 +81,9 @@ class Scheduler:
         self.rows: list[dict[str, object]] = []
         self.cpus = [Cpu(number) for number in range(CPUS)]
         self.threads: list[Thread] = []
+        self._on: list[Thread | None] = []
         self.gaps: list[tuple[int, int, int]] = []
-        self._entered = 0
+        self._entered: list[int] = []
         for cpu in self.cpus:
             self._note(cpu)
             self._row(cpu, "irq_in", name="start")
@@ -93,8 +102,14 @@ class Scheduler:
             if cpu.thread is not None:
                 self._settle(cpu.thread, ("cpu", cpu.number))
         self.end_ns = self.now_ns
-        if self.dice.random() < 0.4:
-            self._lose()
+        if self.dice.random() < 0.6:
+            for cpu in self.dice.sample(self.cpus, self.dice.choice((1, 2))):
+                self._lose(cpu.number)
+        for place, row in enumerate(self.rows):
+            if (thread := self._on[place]) is not None and row:
+                thread.calls += [place] * (row["event"] in ("sys_in", "sys_out"))
+                thread.in_own_code += [place] * (row.get("name") == "user")
+        self.rows = [row for row in self.rows if row]
 
     # --- What happens ---
 
@@ -139,7 +154,7 @@ class Scheduler:
         elif chance < 0.38 and self._unused():
             self._born(dice.choice(self._unused()), cpu)
         elif chance < 0.42:
-            self._row(cpu, "fault")
+            self._row(cpu, "fault", name="kernel" if thread.kernel or thread.call else "user")
         elif chance < 0.45:  # it is woken in vain: it goes on running
             self._row(dice.choice(self.cpus), "waking", target=thread)
         elif chance < 0.72 or thread.kernel:
@@ -189,7 +204,7 @@ class Scheduler:
 
     def _fire(self, cpu: Cpu, thread: Thread) -> None:
         if thread.fired is None:
-            thread.fired = (self.now_ns, cpu.number, cpu.inside[-1])
+            thread.fired = (self.now_ns, cpu.number, cpu.inside[-1], len(self.rows))
             self._row(cpu, "timer_fired", target=thread.tid, value=thread.expiry_ns)
             if self.dice.random() < 0.4:
                 self.now_ns += self.dice.choice((0, 2, 9))
@@ -244,9 +259,9 @@ class Scheduler:
         thread.mode.append((self.now_ns, name))
 
     def _enter(self, cpu: Cpu, kind: str, name: str) -> None:
+        cpu.inside.append((kind, name, len(self._entered)))
+        self._entered.append(len(self.rows))
         self._row(cpu, f"{kind}_in", name=name)
-        self._entered += 1
-        cpu.inside.append((kind, name, self._entered))
         self._note(cpu)
 
     def _leave(self, cpu: Cpu) -> None:
@@ -259,13 +274,18 @@ class Scheduler:
 
     def _wake(self, cpu: Cpu, thread: Thread, within: Inside | None) -> None:
         if thread.fired is not None:
-            fired_ns, number, irq = thread.fired
+            fired_ns, number, irq, _ = thread.fired
             did: tuple[object, ...] = ("timer", number, thread.expiry_ns, fired_ns, irq[1])
         elif within is not None:
             did = ("wait", within[1], None)
         else:
             assert cpu.thread is not None
             did = ("wait", cpu.thread.name, cpu.thread if thread.follows else None)
+        irq = next((one for one in reversed(cpu.inside) if one[0] == "irq"), None)
+        if irq is not None:
+            began = max(self._entered[irq[2]], *thread.woken)
+            since = thread.fired[3] if thread.fired else began
+            thread.ends[len(thread.was)] = (since, len(self.rows), cpu.number)
         self._settle(thread, did)
         thread.state, thread.holder, thread.fired = "ready", None, None
         self._row(cpu, "waking", target=thread)
@@ -302,42 +322,39 @@ class Scheduler:
         row |= {"tid": cpu.thread.tid if cpu.thread else 0, **more}
         if isinstance(target, Thread):
             target.prints.append((self.now_ns, target.priority))
+            target.woken += [len(self.rows)] * (event == "waking")
             row |= {"target": target.tid, "priority": target.priority, "name": target.name}
         elif target is not None:
             row |= {"target": target} | ({"name": "swapper"} if target == 0 else {})
         self.rows.append(row)
+        self._on.append(cpu.thread)
 
-    def _lose(self) -> None:
-        """Takes a run of events of one CPU out of the record; none that says who runs, wakes or fires."""
-        number = self.dice.randrange(CPUS)
-        rows = [row for row in self.rows if row["cpu"] == number]
-        keeps = {"switch", "waking", "timer_fired", "timer_armed"}
+    def _lose(self, number: int) -> None:
+        """Takes a run of events of one CPU out of the record; none that says who runs or who is woken."""
+        here = [place for place, row in enumerate(self.rows) if row.get("cpu") == number]
         runs, run = [], []
-        for before, row in pairwise(rows[:-1]):
-            if row["event"] in keeps:
+        for before, place in pairwise(here[:-1]):
+            if self.rows[place]["event"] in ("switch", "waking"):
                 run = []
                 continue
-            run = [*run, row] if run else [before, row]
+            run = [*run, place] if run else [before, place]
             runs.append(run)
-        if not runs:
-            return
-        before, *taken = self.dice.choice(runs)
-        at_ns = taken[-1]["time_ns"]
-        left_open = (
-            thread.tid == taken[-1]["tid"]
-            and thread.mode
-            and thread.mode[-1][1]
-            and thread.mode[-1][0] <= at_ns
-            for thread in self.threads
-        )
-        if any(left_open) or any(
-            (did[0] == "timer" and did[1] == number and did[3] <= at_ns and before["time_ns"] <= end)
-            or (did[0] == "early" and start <= at_ns and before["time_ns"] <= end)
+        telling = [run for run in runs if self.rows[run[-1]]["event"] in ("timer_fired", "sys_in")]
+        before, *taken = self.dice.choice(telling if telling and self.dice.random() < 0.6 else runs)
+        from_ns, at_ns = self.rows[before]["time_ns"], self.rows[taken[-1]]["time_ns"]
+        if any(
+            did[0] == "early" and start <= at_ns and from_ns <= end
             for thread in self.threads
             for start, end, did in thread.was
         ):
             return  # what is left would not tell what was
-        place = next(n for n, row in enumerate(self.rows) if row is taken[-1])
-        self.rows[place] = {"time_ns": at_ns, "cpu": number, "event": "lost", "value": len(taken)}
-        self.rows = [row for row in self.rows if not any(row is one for one in taken)]
-        self.gaps.append((number, before["time_ns"], at_ns))
+        self.rows[taken[-1]] = {"time_ns": at_ns, "cpu": number, "event": "lost", "value": len(taken)}
+        for place in taken[:-1]:
+            self.rows[place] = {}
+        self.gaps.append((number, from_ns, at_ns))
+        if (there := self._on[taken[-1]]) is not None:
+            there.losses = sorted([*there.losses, (taken[-1], at_ns)])
+        for thread in self.threads:
+            for place, (since, until, cpu) in thread.ends.items():
+                if cpu == number and since <= taken[-1] < until:
+                    thread.was[place] = (*thread.was[place][:2], ("untold",))

@@ -50,28 +50,31 @@ class Truth:
     def _spans(self, thread: Thread | None, from_ns: int, until_ns: int) -> list[Span]:
         found: list[Span] = []
         told_ns = from_ns
-        for start, end, did in thread.was if thread else ():
-            start, end = max(start, from_ns), min(end, until_ns)
+        for begun, ended, did in thread.was if thread else ():
+            start, end = max(begun, from_ns), min(ended, until_ns)
             if start >= end:
                 continue
             if told_ns < start:
                 found.append((told_ns, start, UNKNOWN, None))
             assert thread is not None
-            found += self._did(thread, start, end, did)
+            found += self._did(thread, begun, start, end, did)
             told_ns = end
         if told_ns < until_ns:
             found.append((told_ns, until_ns, UNKNOWN, None))
         return found
 
-    def _did(self, thread: Thread, start: int, end: int, did: tuple[object, ...]) -> list[Span]:
+    def _did(self, thread: Thread, begun: int, start: int, end: int, did: tuple[object, ...]) -> list[Span]:
         kind = did[0]
+        if kind == "untold":
+            return [(start, end, UNKNOWN, None)]
         if kind == "wait":
             name, waker = did[1:]
-            if waker is not None:
+            if waker is not None and _call(thread, begun) is not None:
                 return self._spans(waker, start, end)
             return [(start, end, ("blocked", name, None), None)]
         number: int = did[1]
         times = {start, end, *self._changes(number, thread, start, end)}
+        times |= {t for _, *gap in self.run.gaps for t in gap if start < t < end}
         if kind == "timer":
             times |= {t for t in did[2:4] if start < t < end}
         bounds = sorted(times)
@@ -95,7 +98,7 @@ class Truth:
     def _running(self, thread: Thread, time_ns: int, did: tuple[object, ...]) -> Key:
         if (key := self._interrupted(did[1], time_ns)) is not None:
             return key
-        call = _last(thread.mode, time_ns)
+        call = _call(thread, time_ns)
         return ("own", None, None) if call is None else ("own_kernel", str(call), None)
 
     def _ready(self, thread: Thread, time_ns: int, did: tuple[object, ...]) -> Key:
@@ -119,14 +122,38 @@ class Truth:
         other = self._on(number, time_ns)[2]
         if other is None:
             return ("timer_idle", None, None)
-        held = other.kernel or _last(other.mode, time_ns) is not None
-        return ("held_off", other.name, None) if held else ("outside", None, None)
+        if other.kernel or _call(other, time_ns) is not None:
+            return ("held_off", other.name, None)
+        return ("outside", None, None) if _is_told(other, time_ns) else UNKNOWN
 
     def _interrupted(self, number: object, time_ns: int) -> Key | None:
         irq, softirq, _ = self._on(number, time_ns)
         if irq is not None:
             return ("interrupt", irq, None)
         return None if softirq is None else ("softirq", softirq, None)
+
+
+def _since_the_loss(thread: Thread, rows: list[int], time_ns: int) -> list[int]:
+    """Of these rows those between the thread's last loss before a time and the next."""
+    place = bisect_right(thread.losses, time_ns, key=lambda loss: loss[1])
+    since, until = [-1, *(row for row, _ in thread.losses), rows[-1] + 1 if rows else 0][place : place + 2]
+    return [row for row in rows if since < row < until]
+
+
+def _call(thread: Thread, time_ns: int) -> object:
+    """The system call that it is in; None: its own code, which is also what is told after a loss of one that
+    enters and leaves none since."""
+    is_first = not thread.losses or time_ns < thread.losses[0][1]
+    told = is_first or _since_the_loss(thread, thread.calls, time_ns)
+    return _last(thread.mode, time_ns) if told else None
+
+
+def _is_told(thread: Thread, time_ns: int) -> bool:
+    """Whether it may be said that it is in its own code: not after a loss, unless something tells of it
+    since, or it calls the kernel nowhere."""
+    if not thread.losses or time_ns < thread.losses[0][1] or not thread.calls:
+        return True
+    return bool(_since_the_loss(thread, sorted([*thread.calls, *thread.in_own_code]), time_ns))
 
 
 def _over(thread: Thread, time_ns: int) -> bool:

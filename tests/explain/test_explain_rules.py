@@ -239,6 +239,37 @@ def test_a_sleep_whose_waking_was_lost_is_unknown(said) -> None:
     ]
 
 
+IN_AN_INTERRUPT = """
+0 0 switch 0 10 runnable 19 loop
+1000 0 switch 10 0 sleeping 120 swapper/0
+1100 1 irq_in 0 - - - local_timer
+{fired} 1 timer_fired 0 10 - - - 1000
+{lost} 1 lost - - - - - 1
+1300 1 waking 0 10 - 19 loop
+1310 0 switch 0 10 runnable 19 loop
+1400 0 switch 10 0 sleeping 120 swapper/0
+1500 1 waking 0 10 - 19 loop
+1600 1 irq_out 0 - - - local_timer
+1610 0 switch 0 10 runnable 19 loop
+"""
+"""T is woken twice in one interrupt."""
+
+
+@pytest.mark.parametrize(
+    ("fired", "lost", "known"),
+    [
+        (1150, 1200, [("unknown",)]),
+        (1250, 1200, [("timer_idle",), ("unknown",), ("interrupt", "local_timer")]),
+    ],
+)
+def test_a_timer_may_have_fired_in_the_interrupt_before_what_was_lost_of_it(said, fired, lost, known) -> None:
+    """Not since the thread was woken in it, so that the second sleep is a wait."""
+    rows = IN_AN_INTERRUPT.format(fired=fired, lost=lost).strip().split("\n")
+    found = said("\n".join(sorted(rows, key=lambda row: int(row.split()[0]))))
+    assert [one[2:] for one in found if one[0] < 1300] == known
+    assert (1400, 1500, "blocked", "local_timer") in found
+
+
 @pytest.mark.parametrize(
     ("before", "after", "said_of_it"),
     [

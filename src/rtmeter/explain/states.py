@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from rtmeter.explain.cpus import BEGINNING, NOT_INSIDE
-from rtmeter.explain.events import LOST, NO_VALUE, RUNNABLE, SWITCH, SYS_IN, SYS_OUT, Trace
+from rtmeter.explain.events import IRQ_OUT, LOST, NO_VALUE, RUNNABLE, SWITCH, SYS_IN, SYS_OUT, Trace
 from rtmeter.explain.threads import IDLE, KnownTrace
 
 _NO_ROW = -1
@@ -152,6 +152,8 @@ def _sleep(known: KnownTrace, thread: int, start_ns: int, end_ns: int | None, wa
     if fired != _NO_ROW:
         expiry_ns = _expiry(trace, known, thread, fired)
         return TimerSleep(start_ns, end_ns, trace.cpu[fired], expiry_ns, trace.time_ns[fired], irq)
+    if _may_have_fired(known, thread, waking):
+        return StateSpan(start_ns, end_ns)
     if irq != NOT_INSIDE:
         return Wait(start_ns, end_ns, trace.name_of(irq), IDLE, NOT_INSIDE, waking)
     if softirq != NOT_INSIDE:
@@ -172,6 +174,16 @@ def _last_fired(known: KnownTrace, thread: int, waking: int) -> int:
         if cpus.irq[row] != NOT_INSIDE or _is_one_interrupt(known, row, waking):
             return row
     return _NO_ROW
+
+
+def _may_have_fired(known: KnownTrace, thread: int, waking: int) -> bool:
+    """Whether a timer of the thread may have fired in the interrupt in which it is woken, before a ``lost``:
+    of that one nothing but its end is told."""
+    irq, cpu = known.cpus.irq[waking], known.trace.cpu[waking]
+    if irq == NOT_INSIDE or known.trace.event[irq] != IRQ_OUT:
+        return False
+    lost = known.lost[bisect_right(known.lost, _last_before(known.wakings[thread], waking)) :]
+    return any(row < waking and known.trace.cpu[row] == cpu for row in lost)
 
 
 def _is_one_interrupt(known: KnownTrace, fired: int, waking: int) -> bool:
