@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 from scripts import WAITS, explained
 
-from rtmeter.explain.causes import Release
+from rtmeter.explain.causes import Cause, Release
+from rtmeter.explain.document import explanation_json
 from rtmeter.explain.facts import CauseFacts
-from rtmeter.explain.words import words_of_cause
+from rtmeter.explain.segments import Key
+from rtmeter.explain.words import words_of_cause, words_of_one
 
 
 def test_the_cause_is_what_a_late_release_has_more_than_those_in_time(tmp_path: Path) -> None:
@@ -98,6 +100,44 @@ def test_in_which_call_a_thread_waited_is_told_of_the_wait(tmp_path: Path) -> No
     events = events.replace("900 0 sys_in 10 - - - futex", "900 0 sys_in 10 - - - futex 6")
     (cause,) = explained(tmp_path, events, (0, 1000, 1350, 1)).causes
     assert cause.facts == CauseFacts(88, call="futex", asked=6)
+
+
+STOPS = """
+0 0 switch 0 10 runnable 19 loop
+1000 0 switch 10 0 sleeping 120 swapper/0 1
+1100 1 waking 88 10 - 19 loop
+1110 0 switch 0 10 runnable 19 loop
+2000 0 switch 10 0 sleeping 120 swapper/0 {second}
+2100 1 waking 88 10 - 19 loop
+2110 0 switch 0 10 runnable 19 loop
+9000 1 fault 88
+9000 1 waking 88 88 - 120 script
+"""
+
+
+@pytest.mark.parametrize(
+    ("second", "stopped", "said"),
+    [
+        ("1", True, "it was stopped, by a signal or a debugger, until script let it go on"),
+        ("-", None, "waited until script woke it"),
+    ],
+)
+def test_who_was_stopped_in_all_of_it_waited_for_nobody(
+    tmp_path: Path, second: str, stopped: bool | None, said: str
+) -> None:
+    found = explained(tmp_path, STOPS.format(second=second), (0, 1000, 1110, 1), (1, 2000, 2110, 1))
+    (cause,) = found.causes
+    assert cause.key == Key("blocked", "script") and words_of_cause(cause) == said
+    printed = explanation_json(found, found.releases)
+    first, then = printed["releases"]
+    told = [one.get("stopped") for one in (first["cause"], first["segments"][0], *printed["causes"])]
+    assert told == [True, True, stopped] and "stopped" not in first["segments"][1]
+    assert then["cause"].get("stopped") == stopped
+    assert words_of_one(Cause(Key("blocked", "script", of="server"), 1.0, facts=cause.facts)) == (
+        "server, on the message's path, was stopped, by a signal or a debugger, until script let it go on"
+        if stopped
+        else "the message's path waited until script woke server"
+    )
 
 
 def test_an_early_stamp_has_no_segments(tmp_path: Path) -> None:

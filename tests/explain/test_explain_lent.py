@@ -9,12 +9,12 @@ import pytest
 from scripts import WAITS, T, explained, written
 
 from rtmeter.cli import invoke
-from rtmeter.explain.causes import Explanation, Release, explain, ranked
+from rtmeter.explain.causes import Cause, Explanation, Release, explain, ranked
 from rtmeter.explain.events import LENT, NO_PRIORITY, SWITCH, Event, Trace
 from rtmeter.explain.parts import explain_parts
 from rtmeter.explain.scripted import read_events
 from rtmeter.explain.segments import Key
-from rtmeter.explain.words import words_of, words_of_cause
+from rtmeter.explain.words import words_of_cause, words_of_one
 
 RELEASE = (0, 1000, 2000, 1)
 HOLDER, HIGH, HIGHER = 88, 30, 31
@@ -127,7 +127,7 @@ def test_a_lock_says_who_lent_its_holder_a_priority(tmp_path: Path) -> None:
     assert (found.segments[0].key, found.segments[0].lent_by) == (Key("blocked", "holder"), "loop")
     assert found.cause is not None and found.cause.lent_by == "loop"
     said = "waited until holder woke it; loop had lent holder its priority"
-    assert words_of(found.cause.key, lent_by=found.cause.lent_by) == said
+    assert words_of_one(found.cause) == said
 
 
 def test_a_lock_whose_holder_is_lent_a_priority_while_another_waits(tmp_path: Path) -> None:
@@ -200,10 +200,10 @@ def test_of_two_that_lent_for_less_than_half_each_none_is_said(tmp_path: Path) -
 
 
 def test_it_is_said_of_whom_it_was_lent_to_on_a_messages_path_too() -> None:
-    ahead = words_of(Key("displaced", "stress", "equal", "server"), lent_by="high")
+    ahead = words_of_one(Cause(Key("displaced", "stress", "equal", "server"), 1.0, lent_by="high"))
     assert ahead.startswith("server, on the message's path: waited for the CPU: stress ran, ")
     assert ahead.endswith("; high had lent stress its priority")
-    woke = words_of(Key("blocked", "script", of="server"), lent_by="high\x1b")
+    woke = words_of_one(Cause(Key("blocked", "script", of="server"), 1.0, lent_by="high\x1b"))
     assert woke.endswith("until script woke server; high\\x1b had lent script its priority")
 
 

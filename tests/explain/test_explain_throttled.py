@@ -11,7 +11,7 @@ from rtmeter.cli import invoke
 from rtmeter.explain.causes import Explained
 from rtmeter.explain.passed_over import Throttled
 from rtmeter.explain.segments import Key
-from rtmeter.explain.words import words_of, words_of_cause
+from rtmeter.explain.words import words_of_cause, words_of_one
 
 MS = 1_000_000
 TICK = 4 * MS
@@ -109,7 +109,7 @@ def test_who_runs_instead_of_one_that_leaves_and_could_go_on(
 """
     cause = only(tmp_path, events).cause
     assert cause is not None and cause.throttled == expected
-    said = words_of(cause.key, throttled=cause.throttled)
+    said = words_of_one(cause)
     assert ("throttl" in said or "runtime" in said) is (expected is not None)
     assert ("runtime" in said) is (expected == "deadline")
 

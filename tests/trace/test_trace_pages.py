@@ -15,6 +15,7 @@ from rtmeter.explain.events import (
     NO_VALUE,
     NOBODY,
     STATES,
+    STOPPED,
     SWITCH,
     SYS_IN,
     SYS_OUT,
@@ -320,6 +321,7 @@ def test_how_a_thread_leaves_is_told_by_its_letter(
     )
     trace = decoded(Recorded(form, [switch], {0: [page(form, left)]}, {}, (), 0, functions=functions))
     assert [STATES[state] for state in trace.state] == [leaves]
+    assert trace.value[0] == (STOPPED if letter in "Tt" else NO_VALUE)
 
 
 @pytest.mark.parametrize(("flags", "due_ns"), [(0, 5000), (MISSED, NO_VALUE)])

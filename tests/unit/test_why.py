@@ -211,6 +211,10 @@ def ranked(category: str, who: str | None = None, relation: str | None = None, *
             ranked("blocked", "[jbd2/vda-8]", facts=CauseFacts(88, call="fsync")),
             "let this thread call fsync before its loop, or another thread of less priority",
         ),
+        (
+            ranked("blocked", "python3", facts=CauseFacts(88, stopped=True)),
+            "find what stops this thread: a debugger, or a signal (perf record -a -e signal:signal_generate)",
+        ),
         (ranked("blocked", "BLOCK"), "let a thread of less priority read and write files"),
         (ranked("blocked", "NET_RX"), ""),
         (

@@ -12,7 +12,7 @@ from rtmeter.cli.columns import print_table
 from rtmeter.cli.output import console, doubt_words, microseconds
 from rtmeter.explain.causes import Explained, Explanation, Ranked
 from rtmeter.explain.segments import UNKNOWN
-from rtmeter.explain.words import words_of, words_of_cause
+from rtmeter.explain.words import words_of, words_of_cause, words_of_one
 from rtmeter.judge.mends import mends
 from rtmeter.judge.why import stampless_words
 from rtmeter.values import format_duration, harmless
@@ -132,11 +132,9 @@ def _lines(each: Explained) -> Iterable[str]:
     yield f"release {release.k}: {microseconds(release.lateness_ns)} us after its time{faults}"
     if each.cause is not None:
         share = f"{100 * each.cause.share:.0f} % of what is more than in releases in time"
-        cause = each.cause
-        said = words_of(cause.key, throttled=cause.throttled, lent_by=cause.lent_by)
-        yield f"  cause: {said} ({share})"
+        yield f"  cause: {words_of_one(each.cause)} ({share})"
     for segment in each.segments:
         from_ns = segment.start_ns - release.release_ns
         times = f"{microseconds(from_ns):>12} {microseconds(segment.end_ns - segment.start_ns):>12}"
-        said = words_of(segment.key, throttled=segment.throttled, lent_by=segment.lent_by)
+        said = words_of_one(segment)
         yield harmless(f"{times} us  {said}")

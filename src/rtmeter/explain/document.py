@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from rtmeter.explain.causes import Explained, Explanation
-from rtmeter.explain.segments import Key
+from rtmeter.explain.causes import Cause, Explained, Explanation, Ranked
+from rtmeter.explain.segments import Key, Segment
 
 
 def explanation_json(explanation: Explanation, releases: Iterable[Explained]) -> dict[str, Any]:
@@ -14,7 +14,7 @@ def explanation_json(explanation: Explanation, releases: Iterable[Explained]) ->
     return {
         "releases": [_release(each) for each in releases],
         "causes": [
-            _key(row.key) | {"releases": row.releases, "lateness_ns": row.lateness_ns} | _lent(row.lent_by)
+            _key(row.key) | {"releases": row.releases, "lateness_ns": row.lateness_ns} | _beside(row)
             for row in explanation.causes
         ],
         "unknown_ns": explanation.unknown_ns,
@@ -27,10 +27,10 @@ def _release(each: Explained) -> dict[str, Any]:
         "k": each.release.k,
         "lateness_ns": each.release.lateness_ns,
         "segments": [
-            {"start_ns": one.start_ns, "end_ns": one.end_ns} | _key(one.key) | _lent(one.lent_by)
+            {"start_ns": one.start_ns, "end_ns": one.end_ns} | _key(one.key) | _beside(one)
             for one in each.segments
         ],
-        "cause": None if cause is None else _key(cause.key) | {"share": cause.share} | _lent(cause.lent_by),
+        "cause": None if cause is None else _key(cause.key) | {"share": cause.share} | _beside(cause),
     }
 
 
@@ -39,6 +39,7 @@ def _key(key: Key) -> dict[str, Any]:
     return {"category": key.category, "who": key.who, "relation": key.relation} | of
 
 
-def _lent(by: str | None) -> dict[str, Any]:
-    """Whose priority was lent; nothing where none was."""
-    return {} if by is None else {"lent_by": by}
+def _beside(one: Segment | Cause | Ranked) -> dict[str, Any]:
+    """Whose priority was lent, and whether the thread was stopped; nothing where that was not."""
+    lent = {} if one.lent_by is None else {"lent_by": one.lent_by}
+    return lent | ({"stopped": True} if one.facts.stopped else {})

@@ -22,6 +22,9 @@ STATES = ("", "runnable", "sleeping", "blocked", "ended")
 RUNNABLE, ENDED = 1, 4
 COLUMNS = ("time_ns", "cpu", "event", "tid", "target", "state", "priority", "name", "value")
 
+STOPPED = 1
+"""The value of a switch from a thread that a signal or a debugger stops; else NO_VALUE."""
+
 USER = "user"
 """The name of a page fault of a thread's own code."""
 

@@ -12,7 +12,8 @@ if TYPE_CHECKING:
 class CauseFacts(NamedTuple):
     """``tid`` and ``priority``, as events print it, of the thread that the key names; the ``cpu``;
     ``waiting``: the priority of the one that waits; ``call``: the system call in which it does, and what of a
-    futex it ``asked``. None: not told, or not the same throughout."""
+    futex it ``asked``; ``stopped``: it waits since a signal or a debugger stopped it. None: not told, or not
+    the same throughout."""
 
     tid: int | None = None
     priority: int | None = None
@@ -20,6 +21,7 @@ class CauseFacts(NamedTuple):
     waiting: int | None = None
     call: str | None = None
     asked: int | None = None
+    stopped: bool | None = None
 
 
 NONE = CauseFacts()

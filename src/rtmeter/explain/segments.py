@@ -223,6 +223,8 @@ class Explainer:
         facts = CauseFacts(tid_of(waker)) if waker != IDLE else NONE
         if call is not None:
             facts = facts._replace(call=call.name, asked=call.asked)
+        if state.stopped:
+            facts = facts._replace(stopped=True)
         return Segment(start_ns, end_ns, Key("blocked", state.name, of=of), None, lenders, facts)
 
     def _message_after_timeouts(self, thread: int, wait: Wait) -> Wait:

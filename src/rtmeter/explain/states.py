@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from rtmeter.explain.cpus import BEGINNING, NOT_INSIDE
-from rtmeter.explain.events import IRQ_OUT, LOST, NO_VALUE, RUNNABLE, SWITCH, SYS_IN, SYS_OUT, Trace
+from rtmeter.explain.events import IRQ_OUT, LOST, NO_VALUE, RUNNABLE, STOPPED, SWITCH, SYS_IN, SYS_OUT, Trace
 from rtmeter.explain.threads import IDLE, KnownTrace
 
 _NO_ROW = -1
@@ -50,12 +50,14 @@ class TimerSleep(StateSpan):
 @dataclass(frozen=True, slots=True)
 class Wait(StateSpan):
     """Ended by an interrupt or softirq of this ``name``, or by the thread ``waker``, else IDLE. ``softirq``:
-    the row that tells the softirq, else NOT_INSIDE; ``waking``: the row that ends it."""
+    the row that tells the softirq, else NOT_INSIDE; ``waking``: the row that ends it; ``stopped``: by a
+    signal or a debugger."""
 
     name: str | None
     waker: int
     softirq: int
     waking: int
+    stopped: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,7 +131,7 @@ def _state(
     if after is not None and move.to in ("runnable", "woken") and after.to == "on":
         return Runnable(start_ns, end_ns, after.cpu, after.cpu == ran_on, move.to == "runnable")
     if after is not None and move.to == "asleep" and after.to == "woken":
-        return _sleep(known, thread, start_ns, end_ns, after.row)
+        return _sleep(known, thread, move, end_ns, after.row)
     return StateSpan(start_ns, end_ns)
 
 
@@ -146,8 +148,9 @@ def _is_woken_at_once(known: KnownTrace, thread: int, before: _Move, move: _Move
     return not any(piece.lost for of_one in pieces for piece in of_one)
 
 
-def _sleep(known: KnownTrace, thread: int, start_ns: int, end_ns: int | None, waking: int) -> StateSpan:
+def _sleep(known: KnownTrace, thread: int, left: _Move, end_ns: int | None, waking: int) -> StateSpan:
     trace, irq, softirq = known.trace, known.cpus.irq[waking], known.cpus.softirq[waking]
+    start_ns, stopped = left.time_ns, trace.value[left.row] == STOPPED
     fired = _last_fired(known, thread, waking)
     if fired != _NO_ROW:
         expiry_ns = _expiry(trace, known, thread, fired)
@@ -155,12 +158,12 @@ def _sleep(known: KnownTrace, thread: int, start_ns: int, end_ns: int | None, wa
     if _may_have_fired(known, thread, waking):
         return StateSpan(start_ns, end_ns)
     if irq != NOT_INSIDE:
-        return Wait(start_ns, end_ns, trace.name_of(irq), IDLE, NOT_INSIDE, waking)
+        return Wait(start_ns, end_ns, trace.name_of(irq), IDLE, NOT_INSIDE, waking, stopped)
     if softirq != NOT_INSIDE:
-        return Wait(start_ns, end_ns, trace.name_of(softirq), IDLE, softirq, waking)
+        return Wait(start_ns, end_ns, trace.name_of(softirq), IDLE, softirq, waking, stopped)
     waker = known.threads[waking]
     name = known.name(waker, trace.time_ns[waking])
-    return Wait(start_ns, end_ns, name, max(waker, IDLE), NOT_INSIDE, waking)
+    return Wait(start_ns, end_ns, name, max(waker, IDLE), NOT_INSIDE, waking, stopped)
 
 
 def _last_fired(known: KnownTrace, thread: int, waking: int) -> int:

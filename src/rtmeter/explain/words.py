@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from rtmeter.explain.causes import Ranked
+from rtmeter.explain.causes import Cause, Ranked
 from rtmeter.explain.passed_over import Throttled
-from rtmeter.explain.segments import Key
+from rtmeter.explain.segments import Key, Segment
 from rtmeter.values import visible
 
 _CATEGORIES = {
@@ -26,6 +26,7 @@ _ON_A_PATH = {
     "own_kernel": "the message's path was in the system call {who} of {of}",
     "blocked": "the message's path waited until {who} woke {of}",
 }
+_STOPPED = "was stopped, by a signal or a debugger, until {who} let it go on"
 _RELATIONS = {
     "above": "more urgent than it",
     "equal": "of its priority",
@@ -51,18 +52,26 @@ _SOFTIRQS = {
 }
 
 
-def words_of(key: Key, *, throttled: Throttled | None = None, lent_by: str | None = None) -> str:
-    """A key as a person says it; ``throttled`` and ``lent_by``: as Segment has them."""
-    said = _said(key, throttled)
-    if lent_by is None:
+def words_of(key: Key) -> str:
+    """A key as a person says it."""
+    return _said(key, None)
+
+
+def words_of_one(one: Segment | Cause | Ranked) -> str:
+    """What is said of its key, with what the trace tells beside it."""
+    said = _said(one.key, one.throttled, stopped=bool(one.facts.stopped))
+    if one.lent_by is None:
         return said
-    return f"{said}; {visible(lent_by)} had lent {visible(key.who or '')} its priority"
+    return f"{said}; {visible(one.lent_by)} had lent {visible(one.key.who or '')} its priority"
 
 
-def _said(key: Key, throttled: Throttled | None) -> str:
+def _said(key: Key, throttled: Throttled | None, *, stopped: bool = False) -> str:
     who = visible(key.who or "an unnamed one")
     if key.who in _SOFTIRQS and key.category in ("softirq", "blocked"):
         who = f"{'the softirq ' * (key.category == 'blocked')}{who} ({_SOFTIRQS[key.who]})"
+    if key.category == "blocked" and stopped:
+        whom = "it" if key.of is None else f"{visible(key.of)}, on the message's path,"
+        return f"{whom} {_STOPPED.format(who=who)}"
     if key.of is not None:
         of = visible(key.of)
         if key.category in _ON_A_PATH:
@@ -78,5 +87,5 @@ def _said(key: Key, throttled: Throttled | None) -> str:
 
 def words_of_cause(cause: Ranked) -> str:
     """A ranked cause, also the page faults, which cost the thread time without being its own code."""
-    said = words_of(cause.key, throttled=cause.throttled, lent_by=cause.lent_by)
+    said = words_of_one(cause)
     return f"{said}, with {cause.faults:,} page faults" if cause.faulted else said

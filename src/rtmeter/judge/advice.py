@@ -115,6 +115,8 @@ def _blocked(cause: Ranked, whom: str) -> str | None:
     """Another ended the wait, or the kernel."""
     key, facts = cause.key, cause.facts
     who = visible(key.who or "")
+    if facts.stopped:
+        return f"find what stops {whom}: a debugger, or a signal (perf record -a -e signal:signal_generate)"
     if facts.tid is None:
         return _SOFTIRQS["BLOCK"] if key.who == "BLOCK" else None
     if facts.call == "futex" and facts.asked in _INHERITING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rtmeter.explain.segments import Key
-from rtmeter.explain.words import words_of
+from rtmeter.explain.words import words_of, words_of_one
 from rtmeter.judge.why import Class, Shown, Why
 from rtmeter.plots import grammar
 from rtmeter.plots.figures import Figure
@@ -69,7 +69,7 @@ def _timeline(one: Shown) -> Figure:
             column.append(value)
 
     for part in one.segments:
-        what = words_of(part.key, throttled=part.throttled, lent_by=part.lent_by)
+        what = words_of_one(part)
         add(_PATH, part.start_ns, part.end_ns, what, part.key.category.replace("_", " "))
     for doing in one.doings:
         lane = f"CPU {doing.cpu}"

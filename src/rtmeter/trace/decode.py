@@ -258,6 +258,7 @@ class _Rows:
         ends = sum(bit for bit, letter in letters.items() if letter in "XZ")
         held = "DI" if self._recorded.functions is None else "DITt"  # who is stopped does not sleep
         blocks = sum(bit for bit, letter in letters.items() if letter in held)
+        stops = sum(bit for bit, letter in letters.items() if letter in "Tt")
         known = sum(letters)
 
         def handle(time_ns: int, cpu: int, page: bytes, at: int) -> None:
@@ -265,7 +266,7 @@ class _Rows:
             leaves = 1 if not left else 4 if left & ends else 3 if left & blocks else 2
             self._running = target = following(page, at)
             row = (time_ns, cpu, kinds.SWITCH, self._tid, target, leaves, priority(page, at), name(page, at))
-            self.add(Event(*row))
+            self.add(Event(*row, value=kinds.STOPPED if left & stops else NO_VALUE))
 
         return handle
 
