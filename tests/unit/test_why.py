@@ -11,6 +11,7 @@ from rtmeter.explain.causes import Ranked
 from rtmeter.explain.facts import CauseFacts
 from rtmeter.explain.passed_over import Throttled
 from rtmeter.explain.segments import Key
+from rtmeter.judge.advice import advice
 from rtmeter.judge.mends import finding_for, mends
 from rtmeter.judge.verdict import Misses, judge_misses
 from rtmeter.judge.why import stampless, stampless_words
@@ -175,6 +176,20 @@ def ranked(category: str, who: str | None = None, relation: str | None = None, *
             ranked("displaced", "[ktimers/1]", "equal", facts=HOG),
             "give this thread a real-time priority above it",
         ),
+        (
+            ranked("displaced", "[kworker/u8:1]", "above", facts=HOG._replace(priority=100, waiting=NICE_0)),
+            "move [kworker/u8:1] (nice -20) off CPU 1 "
+            "(echo 0000000d > /sys/devices/virtual/workqueue/cpumask), "
+            "or give this thread a real-time priority",
+        ),
+        (
+            ranked("displaced", "[kworker/R-rcu_g]", "above", facts=HOG._replace(priority=100)),
+            "give this thread a real-time priority",
+        ),
+        (
+            ranked("displaced", "[irq/24-x] (user)", "above", facts=HOG),
+            f"{MOVE.replace('hog', '[irq/24-x] (user)')}, or give this thread a real-time priority above it",
+        ),
         (ranked("displaced", "[migration/1]", "above", facts=HOG._replace(priority=-2)), ""),
         (
             ranked("displaced", "hog", "above", facts=HOG, lenders=(("planner", 800_000),)),
@@ -240,6 +255,12 @@ def test_a_finding_comes_before_what_the_trace_tells() -> None:
     assert mends(cause, measured(FINDINGS)) == "; see task_at_or_above: mend it"
     said = mends(ranked("own"), measured(virtual=True))
     assert said.endswith("less to do; a hypervisor that has the CPU meanwhile looks the same")
+
+
+@pytest.mark.parametrize("key", [("softirq", "NET_RX"), ("softirq", "RCU"), ("interrupt", "eth0")])
+def test_nothing_is_moved_to_another_cpu_where_there_is_none(key: tuple[str, str]) -> None:
+    assert advice(ranked(*key), 2, virtual=False) is not None
+    assert advice(ranked(*key), 1, virtual=False) is None
 
 
 @pytest.mark.parametrize(

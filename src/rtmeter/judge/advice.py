@@ -10,7 +10,7 @@ from rtmeter.explain.messages import CPUS_OWN, RECEIVING, SENDING
 from rtmeter.explain.passed_over import Throttled
 from rtmeter.explain.threads import is_kernels
 from rtmeter.trace.events import VECTORS
-from rtmeter.values import format_cpus, visible
+from rtmeter.values import cpu_mask, format_cpus, visible
 
 _LOCK_MEMORY = "touch all memory before the loop, and lock it: mlockall(MCL_CURRENT | MCL_FUTURE)"
 
@@ -37,8 +37,11 @@ _LOCKED, _INHERITING = (0,), (6, 13)
 _NORMAL, _MOST_URGENT = 100, 0
 """Priorities as events print them: from here on normal tasks; 99 of fifo and rr."""
 
-_OF_AN_IRQ = re.compile(r"\[irq/([0-9]+)-")
-_OF_A_CPU = re.compile(r"\[.*/[0-9]+(:.*)?\]")
+_OF_AN_IRQ = re.compile(r"\[irq/([0-9]+)-.*\]")
+_OF_A_CPU = re.compile(r"\[.*/([0-9]+(:.*)?|R-.*)\]")
+_UNBOUND = re.compile(r"\[kworker/u.*\]")
+"""Kernel threads, by name: of an interrupt; of a CPU, or of nowhere else, which taskset cannot move; those
+that only all together have CPUs."""
 
 
 def advice(cause: Ranked, cpus: int, *, virtual: bool) -> str | None:
@@ -60,6 +63,8 @@ def advice(cause: Ranked, cpus: int, *, virtual: bool) -> str | None:
         return _called(key.who, whom)
     if key.category == "blocked":
         return _blocked(cause, whom)
+    if key.category in ("softirq", "interrupt") and cpus < 2:
+        return None
     if key.category == "softirq":
         return _SOFTIRQS.get(key.who or "")
     if key.category == "interrupt" and key.who and key.who not in {*CPUS_OWN, *VECTORS.values()}:
@@ -94,13 +99,17 @@ def _moved(who: str, facts: CauseFacts, cpus: int) -> str | None:
     if facts.priority is not None:
         about += [_priority(facts.priority)]
     named = f"{who} ({', '.join(about)})" if about else who
-    irq = _OF_AN_IRQ.match(who)
+    irq = _OF_AN_IRQ.fullmatch(who)
     if (_OF_A_CPU.fullmatch(who) and not irq) or cpus < 2:
         return None
-    rest = format_cpus(set(range(cpus)) - {facts.cpu}) if facts.cpu is not None else "CPUS"
+    others = set(range(cpus)) - {facts.cpu}
+    rest = format_cpus(others) if facts.cpu is not None else "CPUS"
     off = f" off CPU {facts.cpu}" if facts.cpu is not None else " to another CPU"
     if irq:
         return f"move {named}{off} (echo {rest} > /proc/irq/{irq[1]}/smp_affinity_list)"
+    if _UNBOUND.fullmatch(who):
+        mask = cpu_mask(others) if facts.cpu is not None else "MASK"
+        return f"move {named}{off} (echo {mask} > /sys/devices/virtual/workqueue/cpumask)"
     command = f" (taskset -pc {rest} {facts.tid})" if facts.tid is not None else ""
     return f"move {named}{off}{command}"
 
