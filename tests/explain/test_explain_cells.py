@@ -18,18 +18,18 @@ from rtmeter.model import Campaign
 from rtmeter.results.cells import find_cells
 from rtmeter.trace.table import FILE
 from synthetic import write_cell
-from traced_cells import LATE_NS, TRACED, USUAL_NS, write_traced
+from traced_cells import LATE_NS, THIEF, TRACED, USUAL_NS, write_traced
 
 Captured = pytest.CaptureFixture[str]
 URGENT = {
-    "id": "normal_policy",
+    "id": "task_at_or_above",
     "grade": "high",
-    "value": "other",
-    "why": "others come before",
+    "value": "driver",
+    "why": "it comes before",
     "source": "sched(7)",
-    "fix": "measure with --scheduling fifo:80",
+    "fix": f"chrt --other --pid 0 {THIEF}",
     "at_worst": "high",
-    "items": [],
+    "items": [{"name": name, "tid": THIEF} for name in ("driver", "other_driver")],
 }
 
 
@@ -140,8 +140,8 @@ def test_an_advice_is_given_once_with_the_causes_it_holds_for(tmp_path: Path, ca
     made = replace(TRACED, changes={"findings": [URGENT]})
     cell = write_traced(tmp_path / "cell", "driver", made, other="other_driver")
     _, said = explain(capsys, cell, "--top", 0)
-    assert said.count("measure with --scheduling fifo:80") == 1
-    mended = said.partition("└")[2].partition("see normal_policy")[0]
+    assert said.count(f"chrt --other --pid 0 {THIEF}") == 1
+    mended = said.partition("└")[2].partition("see task_at_or_above")[0]
     assert "other_driver ran" in mended and ": driver ran" in mended and "(8 late releases)" in mended
 
 

@@ -10,6 +10,7 @@ import pytest
 from scripts import WAITS, T, written
 
 from rtmeter.explain.causes import Release, explain
+from rtmeter.explain.facts import CauseFacts
 from rtmeter.explain.scripted import read_events
 from rtmeter.explain.segments import Key
 from rtmeter.explain.words import words_of
@@ -317,7 +318,7 @@ def test_what_another_waits_for_on_a_messages_path_is_said_of_it_and_no_finding_
     for *_, key in waits:
         assert words_of(key).startswith("server, on the message's path: ")
         assert finding_for(key._replace(of=None), MET) is not None or key.category == "held_off"
-        advised = finding_for(key, MET, waiting=120)
+        advised = finding_for(key, MET, facts=CauseFacts(waiting=120))
         assert advised is None or advised["id"] == "virtual_machine", "no other is of a normal task"
 
 

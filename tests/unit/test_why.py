@@ -251,10 +251,47 @@ def test_where_no_finding_fits_what_the_trace_tells_is_advised(cause: Ranked, sa
 
 
 def test_a_finding_comes_before_what_the_trace_tells() -> None:
-    cause = ranked("displaced", "can_driver", "above", facts=HOG)
+    cause = ranked("displaced", "can_driver", "above")
     assert mends(cause, measured(FINDINGS)) == "; see task_at_or_above: mend it"
     said = mends(ranked("own"), measured(virtual=True))
     assert said.endswith("less to do; a hypervisor that has the CPU meanwhile looks the same")
+
+
+THREADS = [finding("task_at_or_above", name=name, tid=tid) for name, tid in (("hog", 77), ("python3", 5))]
+DEMOTE = {**THREADS[0], "fix": "chrt --other --pid 0 76; chrt --other --pid 0 77"}
+RAISE = "or give this thread a real-time priority above it"
+NORMAL = CauseFacts(77, RT_90, 1, NICE_0)
+
+
+@pytest.mark.parametrize(
+    ("who", "facts", "found", "said"),
+    [
+        ("hog", HOG, DEMOTE, f"see task_at_or_above: {DEMOTE['fix']}"),
+        ("hog", HOG, {**DEMOTE, "fix": "chrt --other --pid 0 777"}, f"see task_at_or_above: {MOVE}, {RAISE}"),
+        ("python3", HOG, THREADS[1], f"{MOVE.replace('hog', 'python3')}, {RAISE}"),
+        (
+            "[irq/24-eth0]",
+            HOG,
+            {**finding("kernel_thread_at_or_above", name="irq/24-eth0", tid=77), "fix": ""},
+            "see kernel_thread_at_or_above: move [irq/24-eth0] (real-time priority 90) off CPU 1 "
+            f"(echo 0,2-3 > /proc/irq/24/smp_affinity_list), {RAISE}",
+        ),
+        ("hog", NORMAL, finding("normal_policy"), f"{MOVE}, {RAISE}"),
+        (
+            "hog",
+            NORMAL._replace(priority=19),
+            finding("normal_policy"),
+            f"{MOVE.replace('90', '80')}, {RAISE}",
+        ),
+        ("hog", NORMAL._replace(priority=20), finding("normal_policy"), "see normal_policy: mend it"),
+        ("hog", NORMAL._replace(priority=None), finding("normal_policy"), "see normal_policy: mend it"),
+    ],
+)
+def test_a_findings_command_is_of_the_very_thread_and_mends_it(
+    who: str, facts: CauseFacts, found: dict[str, Any], said: str
+) -> None:
+    """Not of another of that name, nor of others alone; fifo:80 is not before fifo:90."""
+    assert mends(ranked("displaced", who, "above", facts=facts), measured([found])) == f"; {said}"
 
 
 @pytest.mark.parametrize("key", [("softirq", "NET_RX"), ("softirq", "RCU"), ("interrupt", "eth0")])
@@ -276,7 +313,7 @@ def test_of_another_on_a_messages_path_findings_of_the_whole_machine_say_somethi
     category: str, relation: str | None, waiting: int | None, expected: str | None
 ) -> None:
     key = Key(category, "can_driver" if relation else None, relation, "server")
-    found = finding_for(key, [*FINDINGS, finding("normal_policy")], waiting=waiting)
+    found = finding_for(key, [*FINDINGS, finding("normal_policy")], facts=CauseFacts(waiting=waiting))
     assert (found["id"] if found else None) == expected
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from rtmeter.explain.causes import Ranked
+from rtmeter.explain.facts import NONE, CauseFacts
 from rtmeter.explain.passed_over import Throttled
 from rtmeter.explain.segments import Key
 from rtmeter.explain.threads import is_kernels
@@ -14,15 +16,17 @@ from rtmeter.results.record import CellRecord
 from rtmeter.values import harmless
 
 _URGENT = ("task_at_or_above", "kernel_thread_at_or_above", "middleware_thread_at_or_above", "normal_policy")
-_NAMES_WHO = {*_URGENT[:3], "irq_on_cpu"}
+_LIST_THREADS = _URGENT[:3]
+_NAMES_WHO = {*_LIST_THREADS, "irq_on_cpu"}
 """Findings that list whom they are of."""
 
 _ALL_MAY_MEET = {"virtual_machine", "emulated_processor", "steal", "deep_idle_states"}
 _REAL_TIME_MEET = {"preemption_model", "kernel_not_preempt_rt", "rt_throttling", "fair_server"}
 """Findings that are of every thread of the machine, and of every one of fifo or rr."""
 
-_NORMAL = 100
-"""From here on priorities, as events print them, are of normal tasks."""
+_NORMAL, _AS_NORMAL_POLICY_MENDS = 100, 19
+"""Priorities as events print them: from here on normal tasks'; and fifo:80, which no thread of that or more
+leaves the CPU to."""
 
 _SHARED = ", "
 """Between the devices of a shared interrupt, as /proc/interrupts has them."""
@@ -72,18 +76,22 @@ def finding_for(
     *,
     throttled: Throttled | None = None,
     lateness_ns: int = 0,
-    waiting: int | None = None,
+    facts: CauseFacts = NONE,
 ) -> Mapping[str, Any] | None:
     """The finding of a check of the machine that explains a cause; None if it found nothing of the kind, or
-    found others of the kind. ``throttled``: as Segment has it; ``lateness_ns``: of a release that it is the
-    cause of; ``waiting``: the priority of the thread that waits for its CPU, as events print it. Of another
-    thread on a message's path findings of the whole machine say something, those of the measured one not."""
+    found others of the kind. ``throttled`` and ``facts``: as Segment has them; ``lateness_ns``: of a release
+    that it is the cause of. Of another thread on a message's path findings of the whole machine say
+    something, those of the measured one not."""
     found = {finding["id"]: finding for finding in findings if finding["grade"] not in _SAY_NOTHING}
-    meets = _ALL_MAY_MEET | (_REAL_TIME_MEET if waiting is not None and waiting < _NORMAL else set())
+    is_real_time = facts.waiting is not None and facts.waiting < _NORMAL
+    meets = _ALL_MAY_MEET | (_REAL_TIME_MEET if is_real_time else set())
     for one in _points_at(key, throttled, lateness_ns):
         if key.of is not None and one not in meets:
             continue
-        if one in found and (one not in _NAMES_WHO or _names(found[one], key.who)):
+        priority = _NORMAL if facts.priority is None else facts.priority
+        if one == "normal_policy" and priority <= _AS_NORMAL_POLICY_MENDS:
+            continue
+        if one in found and (one not in _NAMES_WHO or _names(found[one], key.who, facts.tid)):
             return found[one]
     return None
 
@@ -104,19 +112,28 @@ def mends(cause: Ranked, record: CellRecord) -> str:
     """The finding of the machine's check that explains the cause, and the command that mends it; else what
     the trace tells that mends it. Empty if nothing is known."""
     findings = [dict(one) for one in record.findings or ()]
-    each_ns, waiting = cause.lateness_ns // max(cause.releases, 1), cause.facts.waiting
+    each_ns, facts = cause.lateness_ns // max(cause.releases, 1), cause.facts
     throttled = cause.throttled
-    finding = finding_for(cause.key, findings, throttled=throttled, lateness_ns=each_ns, waiting=waiting)
+    finding = finding_for(cause.key, findings, throttled=throttled, lateness_ns=each_ns, facts=facts)
+    said = advice(cause, record.machine.get("cpus_online") or 1, virtual=record.virtual_machine)
     if finding is None:
-        said = advice(cause, record.machine.get("cpus_online") or 1, virtual=record.virtual_machine)
         return str(harmless(f"; {said}")) if said else ""
-    fix = f": {finding['fix']}" if finding.get("fix") else ""
+    fix = finding.get("fix") or ""
+    if finding["id"] in _LIST_THREADS and not (fix and _is_of(fix, facts.tid)):
+        fix = said or ""
+    fix = f": {fix}" if fix else ""
     why = f" ({_SHARE})" if (finding["id"], cause.key.relation) == ("normal_policy", "below") else ""
     return str(harmless(f"; see {finding['id']}{why}{fix}"))
 
 
-def _names(finding: Mapping[str, Any], who: str | None) -> bool:
-    """Whether the finding is of that thread or interrupt."""
+def _names(finding: Mapping[str, Any], who: str | None, tid: int | None) -> bool:
+    """Whether the finding is of that thread or interrupt; others may have its name."""
     name = who[1:-1] if who and is_kernels(who) else who
-    names = [str(item.get("name")) for item in finding["items"]]
+    items = [item for item in finding["items"] if None in (tid, item.get("tid")) or item["tid"] == tid]
+    names = [str(item.get("name")) for item in items]
     return any(name in (one, *one.split(_SHARED)) for one in names)
+
+
+def _is_of(fix: str, tid: int | None) -> bool:
+    """Whether the command of a finding that lists threads is of this one, too: it is of the first few."""
+    return tid is None or str(tid) in re.findall("[0-9]+", fix)
