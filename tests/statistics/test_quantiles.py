@@ -78,6 +78,45 @@ def test_a_moving_block_bootstrap_agrees(generator: np.random.Generator) -> None
     assert found.upper - found.lower == pytest.approx(width, rel=0.25)
 
 
+REGIMES = 600
+
+
+def in_coarse_steps(generator: np.random.Generator) -> np.ndarray:
+    """2 us and 3 us in spells of some REGIMES releases each, and independent ones at 9 us: 49.65 % are later
+    than 2 us."""
+    spells = np.full(N // 100, REGIMES) * np.tile([1.06, 0.94], N // 200)
+    level = np.repeat(np.tile([2_000, 3_000], N // 200), generator.exponential(spells).astype(np.int64) + 1)
+    values = level[generator.integers(0, 2 * REGIMES) :][:N].copy()
+    values[generator.random(N) < 0.05] = 9_000
+    return values
+
+
+def median_of_coarse_steps(generator: np.random.Generator) -> tuple[float, float, float]:
+    found = quantiles(in_coarse_steps(generator), ("50",), 0.95)["50"]
+    return found.lower, found.value, found.upper
+
+
+def test_intervals_cover_the_quantile_where_values_in_coarse_steps_hang_together(
+    simulate: Simulation, rates: Rates, sized: Sized
+) -> None:
+    """What exceeds the upper step tells nothing of how often it is reached."""
+    found = simulate(median_of_coarse_steps, sized("runs", reduced=40, full=500))
+    covered = (lower <= 2_000 <= upper for lower, _, upper in found)
+    rates.at_least(0.92, covered, "quantiles are covered where values come in coarse steps", "p50, in spells")
+    assert {value for _, value, _ in found} == {2_000, 3_000}
+
+
+def test_each_end_has_the_dependence_of_what_it_rests_on(generator: np.random.Generator) -> None:
+    """The upper of what exceeds the quantile, the lower of its equals, too."""
+    values = np.repeat(np.tile([2_000, 3_000], N // (2 * REGIMES)), REGIMES)
+    values[generator.random(N) < 0.05] = 9_000
+    found = quantiles(values, ("51", "93"), 0.95)
+    ends = [(one.lower, one.value, one.upper) for one in found.values()]
+    assert ends == [(2_000, 3_000, 3_000), (3_000, 3_000, 3_000)]
+    reached, exceeded = (design_effect(values, limit, blocks_of(values)) for limit in (2_999, 3_000))
+    assert {one.design_effect for one in found.values()} == {reached} and reached > 100 and exceeded == 1
+
+
 def test_a_short_run_has_no_interval_far_out(generator: np.random.Generator) -> None:
     found = quantiles(EXPONENTIAL.draw(generator, 3), COMPARED, 0.95)
     assert math.isnan(found["99.9"].upper) and math.isnan(found["50"].lower)

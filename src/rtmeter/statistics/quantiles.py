@@ -1,8 +1,9 @@
 """Quantiles of a run with intervals that allow for dependence.
 
 A quantile is the exact order statistic, and the ends of its interval are order statistics too: those at the
-exact binomial bounds of its share (Woodruff, JASA 47, 1952), with n divided by the design effect of the
-exceedances of the quantile (worth.py). (A moving-block bootstrap agrees,
+exact binomial bounds of its share (Woodruff, JASA 47, 1952), with n divided by the design effect of what the
+end rests on: the upper one of the values that exceed the quantile, the lower one of these and its equals,
+which of values in coarse steps are another series (worth.py). (A moving-block bootstrap agrees,
 at a thousand times the cost: tests/statistics/test_quantiles.py.)
 """
 
@@ -35,7 +36,8 @@ OVER_RUNS = ("50", "99", "99.9")
 @dataclass(frozen=True, slots=True)
 class Estimate:
     """A quantile in ns, or a miss ratio, of a run with its two-sided interval. An end is NaN where the
-    run is too short to have one; infinite is a lost release. ``design_effect``: n counted as n / that.
+    run is too short to have one; infinite is a lost release. ``design_effect``: n counted as n / that, of a
+    quantile at the end where it counted for less.
     ``known``: whether the value is more than the least that it may be."""
 
     value: float
@@ -59,8 +61,12 @@ def quantiles(values: Ints, percents: Sequence[str], confidence: float) -> dict[
     partition(ordered, sorted({quantile_index(n, share) for share in shares.values()}))
     centres = {percent: int(ordered[quantile_index(n, share)]) for percent, share in shares.items()}
     blocks = blocks_of(values)
-    effects = {percent: design_effect(values, centre, blocks) for percent, centre in centres.items()}
-    ends = {p: interval_ends(n, share, confidence, effects[p]) for p, share in shares.items()}
+    ends, effects = {}, {}
+    for percent, share in shares.items():
+        from_here, beyond = (design_effect(values, centres[percent] - less, blocks) for less in (1, 0))
+        lower, _ = interval_ends(n, share, confidence, from_here)
+        _, upper = interval_ends(n, share, confidence, beyond)
+        ends[percent], effects[percent] = (lower, upper), max(from_here, beyond)
     wanted = sorted({end for pair in ends.values() for end in pair if end is not None})
     partition(ordered, wanted)
     found = {}
