@@ -8,10 +8,11 @@ from processes import Process
 from stationary import MS
 
 from rtmeter.statistics.blocks import blocks_of
+from rtmeter.statistics.clusters import dependence
 from rtmeter.statistics.evidence import examine
 from rtmeter.statistics.gates import dependence_between_blocks
 from rtmeter.statistics.quantiles import miss_ratio, quantiles
-from rtmeter.statistics.worth import worth
+from rtmeter.statistics.worth import design_effect, worth
 
 N = 60_000
 STRETCH = 1_500
@@ -87,3 +88,13 @@ def test_however_alike_releases_are_one_at_least() -> None:
     values = np.zeros(N, dtype=np.int64)
     values[-N // 20 :] = MS
     assert worth(values, np.flatnonzero(values), 0, blocks_of(values)).design_effect == N
+
+
+def test_however_alike_they_are_one_at_least_below_a_quantile_and_by_their_clusters_alone() -> None:
+    """A median where the level changes for good in a short run; nine tenths of a run in one burst, and a
+    single miss at its end."""
+    short = np.repeat([2_000, 3_000], 500)
+    assert design_effect(short, 2_000, blocks_of(short)) == len(short)
+    burst = np.append(np.arange(9 * N // 10), N - 1)
+    found = dependence(burst, burst, 0, N)
+    assert found.clusters.count == 2 and found.design_effect == N

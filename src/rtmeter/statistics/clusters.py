@@ -139,7 +139,7 @@ def dependence(misses: Indices, near: Indices, threshold_ns: int, n: int) -> Dep
     ``near``: exceedances of ``threshold_ns``, the misses themselves if they are many, else of a lower
     threshold: few misses say little about how they cluster. The design effect is the largest of
     (2 - theta) / theta, that of geometric cluster sizes, and that of the clusters found, where either of
-    the two is dependent; and that of the clusters of misses, however few.
+    the two is dependent; and that of the clusters of misses, however few; at most n.
     """
     run_length, effects = chance_run_length(misses, n), [1.0]
     for at in (near, misses):
@@ -148,7 +148,7 @@ def dependence(misses: Indices, near: Indices, threshold_ns: int, n: int) -> Dep
             run_length = max(run_length, apart)
             effects += [(2 - theta) / theta, decluster(at, apart).design_effect]
     clusters = decluster(misses, run_length)
-    effect = max(*effects, clusters.design_effect)
+    effect = min(max(*effects, clusters.design_effect), float(n))
     return Dependence(threshold_ns, len(near), _clustering(near, n)[0], clusters, effect)
 
 

@@ -2,7 +2,7 @@
 
 Exceedances of a limit hang together in three ways: they come in clusters; they crowd into parts of the run
 beyond that; and parts of the run resemble their neighbours. Each raises the variance of their number, and n
-counts as n / (what all three raise it by).
+counts as n / (what all three raise it by); however alike the releases are, they count as one at least.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def worth(values: Ints, misses: Ints, limit_ns: int, blocks: Blocks | None) -> W
         factor, crowded = gates.dependence_between_blocks(
             blocks.with_misses(values, misses), found.design_effect
         )
-    effect = min(found.design_effect * factor, float(n))  # however alike, they are one at least
+    effect = min(found.design_effect * factor, float(n))
     return Worth(near, found, effect, tuple(crowded))
 
 
@@ -70,7 +70,7 @@ def design_effect(values: Ints, limit_ns: int, blocks: Blocks | None) -> float:
         return 1.0
     dispersion = float(counts.var(ddof=1)) / (float(counts.mean()) * (1 - share))
     noise = OVERDISPERSED * math.sqrt(MOST_BLOCKS / count)
-    return (dispersion if dispersion > noise else 1.0) * inflation(counts)
+    return min((dispersion if dispersion > noise else 1.0) * inflation(counts), float(n))
 
 
 def _near(values: Ints, misses: Ints, blocks: Blocks | None, limit_ns: int) -> tuple[Ints, int]:
