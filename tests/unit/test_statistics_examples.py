@@ -311,6 +311,14 @@ def test_values_are_held_narrow_until_one_is_far(monkeypatch: pytest.MonkeyPatch
         assert np.array_equal(values.finish(), expected)
 
 
+def test_sums_and_differences_of_narrow_values_are_what_they_are() -> None:
+    values = Values(narrow=True)
+    values.append(np.array([-NARROW, -NARROW, NARROW, NARROW]))
+    assert values.array.dtype == np.int32
+    assert np.diff(values.array).tolist() == [0, 2 * NARROW, 0]
+    assert (values.array[1:] + values.array[:-1]).tolist() == [-2 * NARROW, 0, 2 * NARROW]
+
+
 @pytest.mark.parametrize("width", [np.int32, np.int64])
 def test_order_statistics_and_moments_are_the_same_at_either_width(width: type) -> None:
     generator = np.random.default_rng(4)

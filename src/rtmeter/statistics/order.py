@@ -20,8 +20,8 @@ QUANTILES = tuple(
 
 _PIECE = 1 << 20
 
-NARROW = 1 << 30
-"""Nanoseconds, a second, within which values are held in 32 bits."""
+NARROW = (1 << 30) - 1
+"""Nanoseconds, a second, within which values are held in 32 bits: sums and differences of two fit as well."""
 
 
 def shown(statistics: Mapping[str, Any]) -> dict[str, Any]:
@@ -34,7 +34,7 @@ def shown(statistics: Mapping[str, Any]) -> dict[str, Any]:
 class Values:
     """A growing array of int64 that enlarges in place, so that no second copy ever exists; it need not grow
     up to ``expected`` values. ``narrow``: int32 as long as none is further than NARROW from 0, which takes
-    half the memory and half the time; sums and differences of two values fit as well."""
+    half the memory and half the time."""
 
     def __init__(self, expected: int = 1024, *, narrow: bool = False) -> None:
         self._type: type[np.signedinteger[Any]] = np.int32 if narrow else np.int64
