@@ -32,8 +32,14 @@ def row(rate: Rate, first: str) -> str:
 
 
 def worst(rates: list[Rate]) -> Rate:
-    """The rate that is nearest to its bound, or furthest beyond it."""
-    return min(rates, key=lambda rate: (rate["limit"] - rate["bound"]) * (1 if rate["at_least"] else -1))
+    """The rate that is nearest to its bound, or furthest beyond it; of limits that a page shows alike, by
+    itself."""
+
+    def beyond(rate: Rate) -> tuple[float, float]:
+        sign = 1 if rate["at_least"] else -1
+        return sign * (rate["limit"] - rate["bound"]), sign * rate["hits"] / rate["runs"]
+
+    return min(rates, key=beyond)
 
 
 def written(page: str, known: set[str]) -> list[Rate]:

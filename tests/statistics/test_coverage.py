@@ -106,15 +106,38 @@ def bound_under(generator: np.random.Generator, load: Load) -> float | None:
     return bound(load.draw(generator), 5 * MS)
 
 
-@pytest.mark.parametrize("on", [200, 400])
-def test_a_load_that_comes_ten_times_a_run_seldom_passes_by_few_misses(
-    on: int, simulate: Simulation, rates: Rates, sized: Sized
+SHOWN = (Load(200, 1_800, 24), Load(200, 1_800, 60), Load(400, 1_600, 24))
+"""Ten spells a run, that bring 20 misses at least."""
+
+SHOWN_TOO_LITTLE = (Load(400, 1_600, 12), *(Load(400, 3_600, misses) for misses in (6, 24, 60)))
+
+
+@pytest.mark.parametrize(
+    ("loads", "runs", "at_most", "spells"),
+    [
+        (SHOWN, 20, 0.05, "ten spells a run"),
+        (SHOWN_TOO_LITTLE, 6, 0.15, "five spells a run, or of twelve misses"),
+        ((Load(1_000, 9_000, 6),), 6, 0.4, "two spells a run"),
+    ],
+)
+def test_a_load_that_comes_and_goes_passes_the_oftener_the_less_a_run_shows_of_it(
+    loads: tuple[Load, ...],
+    runs: int,
+    at_most: float,
+    spells: str,
+    simulate: Simulation,
+    rates: Rates,
+    sized: Sized,
 ) -> None:
     """Below the deadline nothing tells of it, and the misses are too few for an extremal index."""
-    load = Load(on, 2_000 - on, 24)
-    uppers = simulate(bound_under, sized("runs", reduced=60, full=2000), load)
-    passed = (upper is not None and upper <= load.ratio / EXCESS for upper in uppers)
-    rates.at_most(0.05, passed, PASSED, load.name)
+    passed = {
+        load.name: [
+            upper is not None and upper <= load.ratio / EXCESS
+            for upper in simulate(bound_under, sized("runs", reduced=runs, full=500), load)
+        ]
+        for load in loads
+    }
+    rates.at_most_of_each(at_most, passed, f"{PASSED} under a load of {spells}")
 
 
 AUTOREGRESSIVE = 50_000
