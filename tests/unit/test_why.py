@@ -23,9 +23,11 @@ def finding(name: str, grade: str = "high", value: str = "", /, **item: Any) -> 
     return {"id": name, "grade": grade, "value": value, "fix": "mend it", "items": [item] if item else []}
 
 
-def measured(findings: list[dict[str, Any]] | None = None, *, virtual: bool = False) -> CellRecord:
-    machine = {"cpus_online": 4}
-    return cast(CellRecord, SimpleNamespace(findings=findings, machine=machine, virtual_machine=virtual))
+def measured(
+    findings: list[dict[str, Any]] | None = None, *, virtual: bool = False, measurement: str = "loop"
+) -> CellRecord:
+    facts = {"machine": {"cpus_online": 4}, "virtual_machine": virtual, "measurement": measurement}
+    return cast(CellRecord, SimpleNamespace(findings=findings, **facts))
 
 
 FINDINGS = [
@@ -292,6 +294,21 @@ def test_a_findings_command_is_of_the_very_thread_and_mends_it(
 ) -> None:
     """Not of another of that name, nor of others alone; fifo:80 is not before fifo:90."""
     assert mends(ranked("displaced", who, "above", facts=facts), measured([found])) == f"; {said}"
+
+
+@pytest.mark.parametrize(
+    ("cause", "said"),
+    [
+        (ranked("own"), "look for firmware and hypervisors that take the CPU"),
+        (ranked("own", faults=20), LOCKED),
+        (ranked("armed_later"), "give this thread a real-time priority"),
+        (ranked("own", of="server"), "see what server does then"),
+    ],
+)
+def test_of_a_wakeup_whose_loop_is_rtmeters_own_nobody_is_told_to_give_it_less_to_do(
+    cause: Ranked, said: str
+) -> None:
+    assert mends(cause, measured(measurement="wakeup")).startswith(f"; {said}")
 
 
 @pytest.mark.parametrize("key", [("softirq", "NET_RX"), ("softirq", "RCU"), ("interrupt", "eth0")])

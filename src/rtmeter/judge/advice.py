@@ -27,6 +27,12 @@ _OF_A_CATEGORY = {
     "armed_later": "let the program sleep until the release itself, an absolute time (TIMER_ABSTIME)",
 }
 
+_OF_OURS = {
+    "own": _OF_A_CATEGORY["outside"],
+    "armed_later": "give this thread a real-time priority: the timers of normal tasks have 50 us of slack",
+}
+"""The same where the measured thread's code is rtmeter's, which nobody makes shorter."""
+
 _SLEEPING = {"futex", "clock_nanosleep", "nanosleep", "pause", "sched_yield", "rt_sigtimedwait"}
 _OF_A_LOOP = (RECEIVING | SENDING | _SLEEPING) - {"write", "writev"}
 """System calls that a loop is there for: to wait, to receive and to send. A write may be one to a disk."""
@@ -44,8 +50,9 @@ _UNBOUND = re.compile(r"\[kworker/u.*\]")
 that only all together have CPUs."""
 
 
-def advice(cause: Ranked, cpus: int, *, virtual: bool) -> str | None:
-    """What mends it, of a machine of so many ``cpus``, ``virtual`` or not; None if that is not known."""
+def advice(cause: Ranked, cpus: int, *, virtual: bool, ours: bool = False) -> str | None:
+    """What mends it, of a machine of so many ``cpus``, ``virtual`` or not; None if that is not known.
+    ``ours``: the measured thread's own code is rtmeter's, a few lines after an absolute sleep."""
     key = cause.key
     whom = "this thread" if key.of is None else visible(key.of)
     if cause.throttled is Throttled.DEADLINE:
@@ -56,6 +63,8 @@ def advice(cause: Ranked, cpus: int, *, virtual: bool) -> str | None:
         return _displaced(cause, cpus, whom)
     if key.category in ("own", "own_kernel") and cause.faulted:
         return _LOCK_MEMORY
+    if ours and key.of is None and key.category in _OF_OURS:
+        return _OF_OURS[key.category]
     if key.category == "own":
         besides = "; a hypervisor that has the CPU meanwhile looks the same" if virtual else ""
         return f"see what {whom} does then (perf record), and give it less to do{besides}"

@@ -115,7 +115,8 @@ def mends(cause: Ranked, record: CellRecord) -> str:
     each_ns, facts = cause.lateness_ns // max(cause.releases, 1), cause.facts
     throttled = cause.throttled
     finding = finding_for(cause.key, findings, throttled=throttled, lateness_ns=each_ns, facts=facts)
-    said = advice(cause, record.machine.get("cpus_online") or 1, virtual=record.virtual_machine)
+    cpus, ours = record.machine.get("cpus_online") or 1, record.measurement == "wakeup"
+    said = advice(cause, cpus, virtual=record.virtual_machine, ours=ours)
     if finding is None:
         return str(harmless(f"; {said}")) if said else ""
     fix = finding.get("fix") or ""
