@@ -5,16 +5,21 @@ from __future__ import annotations
 import json
 from itertools import pairwise
 from pathlib import Path
+from typing import Any
 
 import pytest
 from report_page import HOSTILE, Page
 
 from rtmeter import report
+from rtmeter.explain.segments import Key, Segment
+from rtmeter.explain.timeline import Doing
+from rtmeter.explain.words import words_of
 from rtmeter.exports import perfetto
-from rtmeter.judge.why import why, why_words
+from rtmeter.judge.why import Class, Shown, Why, why, why_words
 from rtmeter.plots.explained import figures
 from rtmeter.results.cells import find_cells
 from traced_cells import DEADLINE_NS, LATE_NS, THIEF, USUAL_NS, write_traced
+from vega_lite import check_vega_lite
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +66,62 @@ def test_the_bars_and_timelines_are_of_what_happened(tmp_path: Path) -> None:
     assert len(timelines) == 3 and timelines[0].spec["layer"][0]["params"][0]["bind"] == "scales"
     spans = timelines[0].spec["datasets"]["spans"]
     assert set(spans["lane"]) == {"the release", "CPU 1"} and "driver" in spans["what"]
+
+
+KEYS = [
+    *(Key("displaced", name, "below") for name in ("driver", "logger", "camera")),
+    *(
+        Key("interrupt", "eth0"),
+        Key("own"),
+        Key("own_kernel", "futex"),
+        Key("outside"),
+        Key("blocked", "planner"),
+    ),
+    *(Key("held_off", "driver"), Key("softirq", "TIMER"), Key("dispatch"), Key("armed_later")),
+    *(Key("timer_idle"), Key("unknown")),
+]
+
+
+def colours_of(keys: list[Key]) -> tuple[list[dict[str, str]], list[dict[str, Any]]]:
+    """Of pictures with these parts in this order, the first the longest: the bars' and a timeline's colours
+    by name, and their specifications."""
+    times = tuple((key, 1000 * (len(keys) - place)) for place, key in enumerate(keys))
+    parts = tuple(Segment(1000 * place, 1000 * (place + 1), key) for place, key in enumerate(keys))
+    ran = (Doing(1, 0, 5000, "thread", "driver"), Doing(1, 5000, 6000, "interrupt", "eth0"))
+    shown = Shown(3, 1000 * len(keys), keys[0], parts, ran)
+    specs = [one.spec for one in figures(Why(1, 1, 0, (), (Class(1000, 2000, 1, times),), (shown,)))]
+    scales = [spec["layer"][0]["encoding"]["color"]["scale"] for spec in specs]
+    return [dict(zip(one["domain"], one["range"], strict=True)) for one in scales], specs
+
+
+def test_a_category_has_one_colour_in_all_pictures_and_no_other_has_it() -> None:
+    (_, whole), _ = colours_of(KEYS)
+    assert len(set(whole.values())) == len(whole) == len({key.category for key in KEYS}) + 1  # thread
+    for keys in (KEYS, KEYS[::-1], KEYS[3:8], KEYS[-1:]):
+        (bars, timeline), _ = colours_of(keys)
+        assert timeline.items() <= whole.items()
+        assert len(set(bars.values())) == len(bars)
+        firsts = {key.category: words_of(key) for key in keys[6::-1]}
+        for category, name in firsts.items():
+            assert bars[name] == whole[category.replace("_", " ")]
+        for key in keys[:7]:
+            assert whole[key.category.replace("_", " ")] in bars[words_of(key)], "paler, but the same"
+        assert ("others" in bars) == (len(keys) > 7)
+
+
+def test_pictures_can_be_read_on_paper() -> None:
+    """The texts of the bars' legend are whole, in lines that fit; who ran on a CPU stands on its bar."""
+    _, (bars, timeline) = colours_of(KEYS)
+    for spec in (bars, timeline):
+        check_vega_lite(spec)
+    label = bars["layer"][0]["encoding"]["color"]["legend"]["labelExpr"]
+    lines = json.loads(label.removesuffix("[datum.label]").strip("()"))
+    assert {name: " ".join(of) for name, of in lines.items()} == {name: name for name in lines}
+    assert max(len(line) for of in lines.values() for line in of) <= 34
+    assert set(bars["datasets"]["times"]["what"]) == set(lines)
+    _, names = timeline["layer"]
+    assert names["mark"]["type"] == "text" and "datum.what" in names["encoding"]["text"]["value"]["expr"]
+    assert names["transform"] == [{"filter": 'datum.lane != "the release"'}]
 
 
 def test_whose_priority_was_lent_is_in_the_sentence_the_timeline_and_what_is_kept(tmp_path: Path) -> None:

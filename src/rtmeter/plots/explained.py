@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import json
+import textwrap
+from collections import Counter
+from collections.abc import Iterable, Sequence
 
 from rtmeter.explain.segments import Key
 from rtmeter.explain.words import words_of, words_of_one
@@ -16,6 +19,34 @@ _MOST_KEYS = len(LINE_COLOURS) - 1
 _OTHERS = "others"
 _PATH = "the release"
 _LANE = 34
+_THREAD = "thread"
+_BAR: Spec = {"type": "bar", "stroke": "var(--paper)", "strokeWidth": 0.5}
+_LEGEND_LETTERS = 34
+"""Of a line of the bars' legend: what fits on a phone, and into a column of it."""
+
+
+def _mixed(colour: str, percent: int) -> str:
+    return f"color-mix(in srgb, {colour} {percent}%, var(--paper))"
+
+
+_COLOURS = dict(
+    zip(
+        ("displaced", "interrupt", "own", "blocked", "held_off", "outside", "softirq", "dispatch"),
+        LINE_COLOURS,
+        strict=True,
+    )
+)
+_COLOURS |= {
+    "own_kernel": _mixed(_COLOURS["own"], 55),
+    "timer_idle": _mixed(_COLOURS["outside"], 55),
+    "armed_later": _mixed(_COLOURS["dispatch"], 55),
+    "unknown": "var(--muted)",
+    _THREAD: _mixed("var(--neutral)", 25),
+}
+"""Of each category the same in every picture; what is alike is paler. ``thread``: who ran on a CPU."""
+
+_WIDTH = "min(width, scale('x', datum.to)) - max(0, scale('x', datum.from)) - 6"
+"""What is in sight of a bar of a timeline, without its edges."""
 
 
 def figures(why: Why) -> list[Figure]:
@@ -42,12 +73,12 @@ def _bars(classes: Iterable[Class]) -> Figure:
             rows["what"].append(name)
             rows["us"].append(ns / one.releases / 1000)
             rows["share"].append(f"{ns / max(sum(times.values()), 1):.0%}")
-    order = [*dict.fromkeys(words_of(key) for key in named), _OTHERS]
+    colours = _of_keys(named) | ({_OTHERS: _COLOURS[_THREAD]} if len(totals) > len(named) else {})
     axis = {"field": "class", "type": "nominal", "sort": None, "title": None, "axis": {"labelLimit": 260}}
     encoding: Spec = {
         "y": axis,
         "x": {"field": "us", "type": "quantitative", "title": "us a release, in the mean", "stack": True},
-        "color": _colours(order),
+        "color": _colours("what", colours, _in_columns(colours)),
         "tooltip": [
             {"field": "what", "title": "what"},
             {"field": "us", "title": "us", "format": ",.1f"},
@@ -55,7 +86,7 @@ def _bars(classes: Iterable[Class]) -> Figure:
         ],
     }
     lanes = len(dict.fromkeys(rows["class"]))
-    spec = grammar.frame({"times": rows}, _LANE * lanes, [{"mark": {"type": "bar"}, "encoding": encoding}])
+    spec = grammar.frame({"times": rows}, _LANE * lanes, [{"mark": _BAR, "encoding": encoding}])
     return Figure("Where their time went", "Late releases by their lateness, and how many they are", spec)
 
 
@@ -77,24 +108,49 @@ def _timeline(one: Shown) -> Figure:
         add(lane, doing.start_ns, doing.end_ns, doing.name, doing.kind)
     x = {"field": "from", "type": "quantitative", "title": "us since the release", "scale": {"nice": False}}
     y = {"field": "lane", "type": "nominal", "sort": lanes, "title": None}
-    encoding = {"x": x, "x2": {"field": "to"}, "y": y, "color": _colours(list(dict.fromkeys(rows["kind"])))}
+    colours = {name.replace("_", " "): colour for name, colour in _COLOURS.items()}
+    there = {name: colour for name, colour in colours.items() if name in rows["kind"]}
     tooltip = [{"field": "what", "title": "what"}, {"field": "long", "title": "for"}]
+    encoding: Spec = {"y": y, "tooltip": tooltip}
     bar: Spec = {
-        "mark": {"type": "bar", "clip": True, "stroke": "var(--paper)", "strokeWidth": 0.5},
-        "encoding": encoding | {"tooltip": tooltip},
+        "mark": _BAR | {"clip": True},
+        "encoding": encoding
+        | {"x": x, "x2": {"field": "to"}, "color": _colours("kind", there, {"columns": 2})},
         "params": [{"name": "zoom", "select": {"type": "interval", "encodings": ["x"]}, "bind": "scales"}],
     }
-    spec = grammar.frame({"spans": rows}, _LANE * len(lanes), [bar])
+    name: Spec = {
+        "transform": [{"filter": f"datum.lane != {grammar.quoted(_PATH)}"}],
+        "mark": {"type": "text", "align": "left", "clip": True, "limit": {"expr": _WIDTH}},
+        "encoding": encoding
+        | {
+            "x": {"value": {"expr": "max(0, scale('x', datum.from)) + 3"}},
+            "text": {"value": {"expr": f"{_WIDTH} > 20 ? datum.what : ''"}},
+        },
+    }
+    spec = grammar.frame({"spans": rows}, _LANE * len(lanes), [bar, name])
     about = "who ran on its CPUs, interrupts, and where it waited; drag and scroll to zoom"
     lateness = f"{one.lateness_ns / 1000:,.1f} us"
     return Figure(f"Release {one.k:,}: {lateness}", about, spec)
 
 
-def _colours(names: list[str]) -> Spec:
-    colours = [LINE_COLOURS[place % len(LINE_COLOURS)] for place in range(len(names))]
-    return {
-        "field": "what" if _OTHERS in names else "kind",
-        "type": "nominal",
-        "scale": {"domain": names, "range": colours},
-        "legend": {"columns": 1 if _OTHERS in names else 2},
-    }
+def _of_keys(keys: Sequence[Key]) -> dict[str, str]:
+    """The colour of each key, by its words: that of its category, paler for each further one of it."""
+    before: Counter[str] = Counter()
+    found = {}
+    for key in keys:
+        colour, percent = _COLOURS[key.category], round(100 * 0.7 ** before[key.category])
+        found[words_of(key)] = colour if percent == 100 else _mixed(colour, percent)
+        before[key.category] += 1
+    return found
+
+
+def _colours(field: str, colours: dict[str, str], legend: Spec) -> Spec:
+    scale = {"domain": list(colours), "range": list(colours.values())}
+    return {"field": field, "type": "nominal", "scale": scale, "legend": legend}
+
+
+def _in_columns(names: Iterable[str]) -> Spec:
+    """A legend of texts that are longer than a phone is wide."""
+    lines = {name: textwrap.wrap(name, _LEGEND_LETTERS) for name in names}
+    columns = {"expr": "max(1, floor(width / 270))"}
+    return {"columns": columns, "labelExpr": f"({json.dumps(lines, ensure_ascii=False)})[datum.label]"}
