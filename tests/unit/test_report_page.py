@@ -227,6 +227,16 @@ def test_a_folder_shows_every_cell_the_worst_first(folder):
     assert page.text.index("broken") < page.text.index("bad") < page.text.index("good")
 
 
+def test_numbers_stand_before_the_axes_however_many_there_are(folder):
+    for load in ("none", "cpu80"):
+        write_cell(folder / load, Made(id=load, samples=10, axes={"load": load, "payload": "64B"}))
+    text = page_of(folder).text
+    table = text[text.index("Verdict Condition") :]
+    heads = "Verdict Condition Deadline us Max us p99.9 us Mean us Missed n Runs State load payload"
+    assert table.startswith(heads)
+    assert all(f"complete {load} 64B" in table for load in ("none", "cpu80"))
+
+
 def test_cells_of_one_name_are_told_apart_by_their_folders(folder):
     write_cell(folder / "monday" / "idle", Made(id="idle", samples=10))
     write_cell(folder / "tuesday" / "idle", Made(id="idle", samples=10))
