@@ -16,7 +16,7 @@ install(FILES ${PROJECT_BINARY_DIR}/rtmeter-config.cmake ${PROJECT_BINARY_DIR}/r
               cmake/RtmeterAdapter.cmake cmake/RtmeterAdapterTable.cmake cmake/RtmeterDescribe.cmake
               cmake/RtmeterTests.cmake
         DESTINATION ${package_dir} COMPONENT development)
-install(FILES package.xml DESTINATION share/${PROJECT_NAME} COMPONENT development)
+install(FILES package.xml LICENSE DESTINATION share/${PROJECT_NAME} COMPONENT development)
 
 # By this empty file ROS 2's tools, such as `ros2 run`, know a package.
 file(WRITE ${PROJECT_BINARY_DIR}/ament_index/${PROJECT_NAME} "")

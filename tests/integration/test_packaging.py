@@ -117,7 +117,9 @@ def test_an_adapter_elsewhere_builds_against_the_installed_core(tmp_path: Path) 
     run("cmake", "--install", build, "--prefix", prefix)
     probes = {path.name for path in (prefix / "lib" / "rtmeter").iterdir()}
     assert probes >= {f"rtmeter-probe-{name}" for name in OURS}
-    assert (prefix / "share" / "rtmeter" / "package.xml").is_file()
+    about = prefix / "share" / "rtmeter"
+    licence = re.search('<license file="(.+)">', (about / "package.xml").read_text())
+    assert licence and (about / licence[1]).read_text() == (ROOT / "LICENSE").read_text()
     assert not list(prefix.rglob("json.hpp")), "the core's insides are not installed"
 
     outside.mkdir()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib.metadata import version
 from pathlib import Path
 
@@ -31,6 +32,25 @@ def page() -> str:
         return script.script()
     finally:
         script.script.cache_clear()
+
+
+FOR_OLDER = {"clone", "fast-deep-equal", "lodash.debounce"}
+"""Brought along for an older Vega-Lite or another use, not bundled."""
+
+
+def test_a_page_has_the_licences_of_what_is_bundled(bundled: list[str]) -> None:
+    """After a newer vl-convert: licences and holders are those of these versions on npm."""
+    (library,) = Path(vl_convert.__file__).parent.glob("*.so")
+    found = re.findall(rb"/npm/([a-z0-9.-]+)@(\d+\.\d+\.\d+)", library.read_bytes())
+    brought = {(name.decode(), number.decode()) for name, number in found}
+    newest = vl_convert.get_vegalite_versions()[-1]
+    bundle = {(name, number) for name, number in brought if name not in FOR_OLDER | {"vega-lite"}}
+    bundle |= {one for one in brought if one[0] == "vega-lite" and one[1].startswith(f"{newest}.")}
+    heads = " ".join(re.findall(r"^== (.+?) \(", script.licences(), re.M | re.S))
+    assert set(re.findall(r"([a-z0-9-]+) (\d+\.\d+\.\d+)", heads)) == bundle
+    assert f"vl-convert-python {version('vl-convert-python')} bundles" in script.licences()
+    notice, _, rest = page().partition("*/")
+    assert notice.strip() == f"/*!\n{script.licences()}".strip() and bundled[0] in rest
 
 
 def test_it_is_bundled_once(bundled: list[str]) -> None:

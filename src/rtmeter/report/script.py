@@ -1,4 +1,4 @@
-"""The pages' script: Vega-Lite, what it needs, and the pages' own.
+"""The pages' script: Vega-Lite, what it needs, the licences of both, and the pages' own.
 
 To bundle the libraries takes two seconds, as long as all else of a small report: they are kept in the user's
 cache folder, a file for each version.
@@ -26,7 +26,13 @@ _SNIPPET = "window.vegaEmbed = vegaEmbed;"
 def script() -> str:
     """All of it, as one."""
     own = files("rtmeter.report").joinpath("templates/report.js").read_text(encoding="utf-8")
-    return f"\n{_libraries()}\n{own}\n".replace("</script", "<\\/script").replace("\r", "")
+    made = f"\n/*!\n{licences()}*/\n{_libraries()}\n{own}\n"
+    return made.replace("</script", "<\\/script").replace("\r", "")
+
+
+def licences() -> str:
+    """What the libraries are, whose, and under which licences."""
+    return files("rtmeter.report").joinpath("vega-licences.txt").read_text(encoding="utf-8")
 
 
 def cache_folder() -> Path:
