@@ -45,8 +45,9 @@ def write(archive: Archive, out: Path) -> Path:
     changes.sort(key=lambda one: str(one["when"]), reverse=True)
     text = environment().get_template("fleet.html")
     page = text.render(
-        place=archive.url,
+        title=f"Fleet, {archive.url}",
         rigs=rigs,
+        rows=len(rigs) + len(changes) + sum(len(groups) for _, groups in distributions),
         series=found.series,
         invalid=invalid_in_words(found.invalid) if found.invalid else None,
         without_in_words=without_in_words,

@@ -113,6 +113,4 @@ def _render(template: str, **what: Any) -> str:
 
 @cache
 def _environment() -> jinja2.Environment:
-    environment = report_page.environment("rtmeter.report.site")
-    environment.globals |= {"no_plots": report_page.Plots().packed()}
-    return environment
+    return report_page.environment("rtmeter.report.site")

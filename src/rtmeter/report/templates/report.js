@@ -202,10 +202,12 @@
     (entries) => entries.filter((entry) => entry.isIntersecting).forEach((entry) => draw(entry.target)),
     { rootMargin: "600px" },
   );
-  readSpecs().then(
-    () => places.forEach((place) => inSight.observe(place)),
-    (error) => places.forEach((place) => complain(place, error)),
-  );
+  if (places.length) {
+    readSpecs().then(
+      () => places.forEach((place) => inSight.observe(place)),
+      (error) => places.forEach((place) => complain(place, error)),
+    );
+  }
 
   // Print: light, everything drawn and nothing folded away; then back.
   let folded = [];
