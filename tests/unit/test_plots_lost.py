@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from rtmeter.cli import invoke
-from rtmeter.plots.chart_compare import shifts
+from rtmeter.plots.chart_compare import _SAYS, shifts
 from rtmeter.plots.picture import grid
 from rtmeter.plots.plots import PlotOptions, draw
 from rtmeter.results.overview import cell_entries
@@ -94,6 +94,10 @@ def test_a_shift_has_as_many_digits_as_say_something() -> None:
     spec = grid([[("", shifts(found, 300))]], "shift", [], 900)
     (rows,) = spec["datasets"].values()
     assert [row["text"] for row in rows] == ["-0.004", "0", "+0.040", "+12.35"]
+
+
+def test_what_a_shift_says_has_a_colour_of_its_own() -> None:
+    assert len({colour for _, colour in _SAYS.values()}) == len(_SAYS)
 
 
 def test_a_waterfall_of_what_is_lost_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -16,7 +16,7 @@ _SAYS = {
     "worse": ("later", "var(--fail)"),
     "no difference": ("no halving, no doubling", "var(--muted)"),
     "not told": ("not told", "var(--skipped)"),
-    "not enough data": ("too short a run", "var(--skipped)"),
+    "not enough data": ("too short a run", LINE_COLOURS[0]),
 }
 
 _SYMLOG_FROM = 30
