@@ -100,6 +100,12 @@ def test_repeats_of_a_cell_are_one_condition_and_each_is_one_click_below(tmp_pat
     assert len(shown) == 1
 
 
+def test_a_single_run_has_its_date_below_its_points(tmp_path: Path) -> None:
+    a_run(tmp_path / "results", 3)
+    page = made(tmp_path / "results", tmp_path / "site", "--no-reports") / "cells" / "robot~day~wakeup.html"
+    assert page.read_text().count(">2026-11-03 09:00</text>") == 1
+
+
 def test_few_runs_show_no_change(tmp_path: Path) -> None:
     for number in range(1, FEWEST_RUNS):
         a_run(tmp_path, number, 50 if number < 10 else 900)

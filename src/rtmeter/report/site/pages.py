@@ -85,7 +85,9 @@ def _chart(history: History) -> Markup | None:
     names = list(_LINES)
     colour = {"field": "line", "type": "nominal", "scale": {"domain": names, "range": list(LINE_COLOURS[:3])}}
     dash = {"field": "line", "type": "nominal", "scale": {"domain": names, "range": DASHES[:3]}}
-    x = {"field": "at", "type": "temporal", "title": "measured, UTC", "scale": {"type": "utc"}}
+    x: Spec = {"field": "at", "type": "temporal", "title": "measured, UTC", "scale": {"type": "utc"}}
+    if len({row["at"] for row in rows}) == 1:  # no span of time, of which Vega would choose what to tell
+        x |= {"axis": {"format": "%Y-%m-%d %H:%M", "tickCount": 1}}
     y = {"field": "us", "type": "quantitative", "title": "us", "scale": {"type": "log"}}
     encoding = {"x": x, "y": y, "color": colour, "strokeDash": dash}
     layers: list[Spec] = [{"mark": {"type": "line", "point": {"size": 36}}, "encoding": encoding}]
