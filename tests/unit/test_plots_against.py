@@ -62,6 +62,9 @@ def test_misses_of_all_repeats_stand_below_the_largest_of_their_quantiles(folder
     assert p50 == dict.fromkeys(MISSED, 70)
     said = json.dumps(spec)
     assert "allowed 1 %" in said, "in the unit of its axis"
+    assert said.count("allowed 1 %") == 2 and said.count('"strokeWidth": 4') == 1, (
+        "the line does not strike it"
+    )
     assert "deadline 1,000" in said
 
 

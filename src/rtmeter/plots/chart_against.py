@@ -150,7 +150,9 @@ def misses(points: Sequence[Point], factor: str, height: int, panels: Panels) ->
             "baseline": "bottom",
             "dy": -3,
         }
-        layers += [grammar.once(rule, y=where), grammar.once(label, y=where, x={"value": "width"})]
+        halo = label | {"stroke": "var(--card)", "strokeWidth": 4}  # the line of shares may pass there
+        layers.append(grammar.once(rule, y=where))
+        layers += [grammar.once(text, y=where, x={"value": "width"}) for text in (halo, label)]
     shown = [("name", factor), ("share", "share missed")]
     hover = grammar.hover({"type": "point", "filled": True, "size": 200}, both, shown)
     return grammar.frame({"misses": columns}, height, [*layers, *_first_that_fails(points, x), hover])
