@@ -203,6 +203,8 @@ def test_everything_lost_has_plots_without_values(folder):
     assert "Fail 2,000 of 2,000 releases missed" in page.text
     assert "The maximum is a release that was lost." in page.text
     assert set(page.plots[0]["datasets"]["stretches"]["max"]) == {None}
+    histogram = page.plots[1]["layer"][0]["encoding"]["x"]
+    assert histogram["scale"]["domain"] == [0, pytest.approx(1.5 * made.deadline_ns / 1e3)]
     shares = page.plots[2]["datasets"]["shares"]
     assert set(shares["share"]) == {1.0} and shares["x"][0] < shares["x"][-1]
 

@@ -37,6 +37,8 @@ def histogram(found: Distributions, height: int) -> Spec:
 
     first, last = grid.first_ns / 1e3, (grid.first_ns + grid.width_ns * grid.size) / 1e3
     deadline_us = (found.deadline_ns or 0) / 1e3
+    if all(line.view.n == line.view.lost for line in found.sharing):  # no bin has a value
+        last = max(last, found.reach_us, 1.5 * deadline_us)
     near = first <= deadline_us <= first + 1.5 * (last - first)
     right = max(last, 1.02 * deadline_us) if near else last
     x = grammar.latency_axis("x", first)
