@@ -319,6 +319,14 @@ def test_cells_are_found_and_filtered(opened, of_campaign):
     assert (visible(page, rows), visible(page, cells)) == (2, 2)
 
 
+def test_who_has_no_mouse_is_not_told_to_drag(browser, of_cell):
+    page = browser.new_page(viewport=PHONE, has_touch=True, is_mobile=True)
+    page.goto(of_cell.as_uri())
+    page.locator(".plot").first.scroll_into_view_if_needed()
+    assert page.locator(".zoom span").first.inner_text() == "Zoom in time"
+    page.close()
+
+
 def axis_labels(page: Page) -> list[str]:
     """The numbers of both axes of the first plot, in no order of theirs."""
     return sorted(page.locator(".plot").first.locator(".mark-text.role-axis-label text").all_text_contents())

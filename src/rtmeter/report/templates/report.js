@@ -118,7 +118,8 @@
       this.button("Whole run", "Whole run", () => this.show(null));
       this.said = document.createElement("span");
       this.said.setAttribute("aria-live", "polite");
-      this.said.textContent = "Drag across the plot to zoom in time";
+      const mouse = matchMedia("(any-pointer: fine)").matches;
+      this.said.textContent = mouse ? "Drag across the plot to zoom in time" : "Zoom in time";
       this.bar.append(this.said);
       place.before(this.bar);
     }
