@@ -2,6 +2,7 @@
 // octave (docs/method.md, "Distributions that merge").
 #pragma once
 
+#include <algorithm>
 #include <bit>
 #include <cstdint>
 #include <vector>
@@ -18,18 +19,31 @@ inline int bin_of(std::int64_t ns) noexcept {
   return 64 * (e + 1) + static_cast<int>(ns >> e) - 64;
 }
 
+// The lowest value of a bin.
+inline std::int64_t lowest_of(int bin) noexcept {
+  if (bin < 0) return -lowest_of(-bin);
+  return bin < 64 ? bin : std::int64_t{64 + bin % 64} << (bin / 64 - 1);
+}
+
 // Of one quantity: the bins and, exact, n, minimum, and maximum with its k.
 class Bins {
  public:
-  void add(std::int64_t k, std::int64_t ns) {
-    const int bin = bin_of(ns);
-    auto& side = bin < 0 ? below_ : above_;
-    const auto at = static_cast<std::size_t>(bin < 0 ? -1 - bin : bin);
-    if (at >= side.size()) side.resize(at + 1);
-    ++side[at];
-    if (n_ == 0 || ns < min_ns_) min_ns_ = ns;
+  void add(std::int64_t k, std::int64_t ns) { add_falling(k, ns, 1, 1); }
+  // The same of n values, each less than the one before by step_ns, above 0: k is the first one's.
+  void add_falling(std::int64_t k, std::int64_t ns, std::int64_t step_ns, std::int64_t n) {
     if (n_ == 0 || ns > max_ns_) max_ns_ = ns, max_k_ = k;
-    ++n_;
+    if (const std::int64_t last_ns = ns - (n - 1) * step_ns; n_ == 0 || last_ns < min_ns_) min_ns_ = last_ns;
+    n_ += static_cast<std::uint64_t>(n);
+    while (n > 0) {
+      const int bin = bin_of(ns);
+      auto& side = bin < 0 ? below_ : above_;
+      const auto at = static_cast<std::size_t>(bin < 0 ? -1 - bin : bin);
+      if (at >= side.size()) side.resize(at + 1);
+      const std::int64_t in_bin = n == 1 ? 1 : std::min(n, (ns - lowest_of(bin)) / step_ns + 1);
+      side[at] += static_cast<std::uint64_t>(in_bin);
+      ns -= in_bin * step_ns;
+      n -= in_bin;
+    }
   }
 
   Json to_json() const {

@@ -9,6 +9,7 @@
 #include <ctime>
 #include <filesystem>
 #include <fstream>
+#include <utility>
 
 #include "errors.hpp"
 #include "log/recorder.hpp"
@@ -16,10 +17,8 @@
 namespace rtmeter {
 namespace {
 
-constexpr std::int64_t kRetryNs = 10'000'000'000;  // after a full disk
-constexpr std::int64_t kOutcome = 15;              // bits of the status
-constexpr std::size_t kLogColumns = 5, kBlockColumns = 6;
-constexpr std::size_t kMostRowsHeld = 8192;  // a frame's: however many releases have passed at once
+constexpr std::int64_t kOutcome = 15;  // bits of the status
+constexpr std::size_t kBlockColumns = 6;
 
 std::string file_of(const std::string& folder, const char* part, std::int64_t k) {
   char name[64];
@@ -90,17 +89,6 @@ bool Keeper::settle(const std::int64_t* job, std::int64_t now_ns, std::int64_t o
   return lost;
 }
 
-// Releases that had passed when the thread came: it was at work until it became free, or asleep until it
-// woke.
-void Keeper::fill_gap(const std::int64_t* job) {
-  for (std::int64_t k = next_k_; k < job[JobRow::k]; ++k) {
-    const std::int64_t release = job[JobRow::release] - (job[JobRow::k] - k) * keeping_.period_ns;
-    const std::int64_t free = last_done_ns_ >= release ? last_done_ns_ : job[JobRow::wake];
-    const std::int64_t warm = k < keeping_.warm_up ? std::int64_t{kWarmUpFlag} : 0;
-    take({k, release, kAbsent, kAbsent, free, kSkipped | warm});
-  }
-}
-
 void Keeper::take(const Row& row) {
   write_whole(row);
   keep_late(row, count(row));
@@ -114,26 +102,21 @@ void Keeper::write_whole(const Row& row) {
     end_block();  // so that what the bins have is in the blocks
     attempt([this] { end_segment(facts_); });
     attempt([this] { write_bins(); });
-    drop_old_segments(row.release);
+    drop_old_segments(std::max(row.release, whole_from_ns_ + keeping_.whole_ns));
   }
-  if (full || (!whole_ && row.release >= retry_ns_)) {
+  if (full && row.release < whole_from_ns_) {
+    retry_ns_ = whole_from_ns_;
+  } else if (full || (!whole_ && row.release >= retry_ns_)) {
     attempt([&] { begin_segment(row.k, row.release); });
     retry_ns_ = row.release + kRetryNs;
   }
   last_ns_ = row.release;
   if (whole_) batch_.insert(batch_.end(), {row.release, row.wake, row.done, row.free, row.status});
-  if (batch_.size() >= kMostRowsHeld * kLogColumns) pass_on();
+  if (std::ssize(batch_) >= kMostRowsHeld * std::int64_t{kLogColumns}) pass_on();
 }
 
 void Keeper::pass_on() {
-  try {
-    if (whole_ && !batch_.empty()) whole_->append(batch_.data(), batch_.size() / kLogColumns);
-  } catch (const std::exception& error) {
-    fail(error);
-    segments_.back().ended_ns = last_ns_;
-    whole_.reset();
-    retry_ns_ = last_ns_ + kRetryNs;
-  }
+  if (!batch_.empty()) to_whole([this] { whole_->append(batch_.data(), batch_.size() / kLogColumns); });
   batch_.clear();
 }
 
@@ -188,32 +171,33 @@ void Keeper::end_block() {
 }
 
 void Keeper::keep_late(const Row& row, bool late) {
-  const std::int64_t used = late_written_ + (late_ ? static_cast<std::int64_t>(late_->bytes()) : 0);
+  const std::int64_t used = late_bytes_used();
   if (late && used >= keeping_.late_bytes) {
     ++late_counted_;
   } else if (late && used >= keeping_.late_bytes / 2) {
     ++late_alone_;
-    put_late(row);
+    put_late(row, late);
   } else if (late) {
     for (std::int64_t k = std::max(row.k - kSurroundings, std::int64_t{0}); k < row.k; ++k) {
       const Row& one = before_[static_cast<std::size_t>(k % kSurroundings)];
-      if (one.k == k && k >= late_next_k_) put_late(one);
+      if (one.k == k && k >= late_next_k_) put_late(one, false);
     }
-    put_late(row);
+    put_late(row, late);
     keep_until_k_ = row.k + kSurroundings;
   } else if (row.k <= keep_until_k_) {
-    put_late(row);
+    put_late(row, late);
   }
   before_[static_cast<std::size_t>(row.k % kSurroundings)] = row;
 }
 
-void Keeper::put_late(const Row& row) {
+void Keeper::put_late(const Row& row, bool late) {
   if (!late_ && row.release < late_retry_ns_) {
-    ++late_counted_;
+    late_counted_ += late ? 1 : 0;
     late_next_k_ = row.k + 1;
     return;
   }
   const std::int64_t values[kLogColumns] = {row.release, row.wake, row.done, row.free, row.status};
+  late_held_ += late ? 1 : 0;
   try {
     if (!late_) {
       Json header = header_of(row.k, "late");
@@ -223,19 +207,34 @@ void Keeper::put_late(const Row& row) {
       late_->go_to(static_cast<std::uint64_t>(row.k));
     }
     late_->append(values, 1);
+    if (late_->held_back() == 0) late_held_ = 0;
   } catch (const std::exception& error) {
-    fail(error);
-    ++late_counted_;
-    late_written_ += late_ ? static_cast<std::int64_t>(late_->bytes()) : 0;
-    late_.reset();
-    late_retry_ns_ = row.release + kRetryNs;
+    end_late(error, row.release);
   }
   late_next_k_ = row.k + 1;
 }
 
+std::int64_t Keeper::late_bytes_used() const {
+  return late_written_ + (late_ ? static_cast<std::int64_t>(late_->bytes()) : 0);
+}
+
+void Keeper::end_late(const std::exception& error, std::int64_t release_ns) {
+  fail(error);
+  late_counted_ += std::exchange(late_held_, 0);
+  late_written_ = late_bytes_used();
+  late_.reset();
+  late_retry_ns_ = release_ns + kRetryNs;
+}
+
 void Keeper::flush() {
-  for (const auto* log : {&whole_, &late_})
-    if (*log) attempt([log] { (*log)->flush(); });
+  if (whole_) attempt([this] { whole_->flush(); });
+  if (!late_) return;
+  try {
+    late_->flush();
+    late_held_ = 0;
+  } catch (const std::exception& error) {
+    end_late(error, last_ns_);
+  }
 }
 
 std::size_t Keeper::held_back() const {

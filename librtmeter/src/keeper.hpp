@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <memory>
 #include <string>
 #include <vector>
@@ -63,16 +64,36 @@ class Keeper final : public RowSink {
     bool warm() const noexcept;
     bool skipped() const noexcept;
   };
+  static constexpr std::int64_t kRetryNs = 10'000'000'000;  // after a full disk
+  static constexpr std::size_t kLogColumns = 5;
+  static constexpr std::int64_t kMostRowsHeld = 8192;  // a frame's: however many releases have passed at once
   struct Block {
     std::int64_t number = -1, n = 0, misses = 0, max_ns = 0, max_k = 0;
   };
 
   void fill_gap(const std::int64_t* job);
   void take(const Row& row);
+  void take_run(Row row, std::int64_t n);
+  void take_more(const Row& row, std::int64_t n);
+  std::int64_t plain_after(const Row& row) const;
   void write_whole(const Row& row);
+  template <typename Write>
+  void to_whole(Write&& write) {
+    try {
+      if (whole_) write();
+    } catch (const std::exception& error) {
+      fail(error);
+      segments_.back().ended_ns = last_ns_;
+      whole_.reset();
+      retry_ns_ = last_ns_ + kRetryNs;
+    }
+  }
   void pass_on();
   void keep_late(const Row& row, bool late);
-  void put_late(const Row& row);
+  void put_late(const Row& row, bool late);
+  void put_late(const std::vector<std::int64_t>& rows);
+  std::int64_t late_bytes_used() const;
+  void end_late(const std::exception& error, std::int64_t release_ns);
   bool count(const Row& row);
   void count_block(const Row& row, std::int64_t value_ns, bool missed);
   void end_block();
@@ -92,6 +113,7 @@ class Keeper final : public RowSink {
   std::unique_ptr<LogWriter> whole_;
   std::vector<std::int64_t> batch_;  // rows for whole_
   std::int64_t segment_began_ns_ = INT64_MIN, last_ns_ = INT64_MIN, retry_ns_ = INT64_MIN;
+  std::int64_t whole_from_ns_ = INT64_MIN;  // what lies before it would be let go at once
   struct Segment {
     std::string path;
     std::int64_t ended_ns;
@@ -104,6 +126,7 @@ class Keeper final : public RowSink {
 
   Bins latency_, completion_;
   std::int64_t served_ = 0, skipped_ = 0, lost_ = 0, misses_ = 0;
+  std::int64_t late_held_ = 0;  // of the late ones those in no frame yet
   std::int64_t late_alone_ = 0, late_counted_ = 0, unwritten_ = 0;
   Block block_;
   std::unique_ptr<LogWriter> blocks_;
