@@ -2,8 +2,10 @@
 #include "rtmeter/probe.hpp"
 
 #include <gtest/gtest.h>
+#include <linux/capability.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <fstream>
 #include <functional>
 #include <optional>
@@ -15,9 +17,12 @@
 #include <vector>
 
 #include "child.hpp"
+#include "emulated.hpp"
 #include "json/json.hpp"
 #include "rtmeter/adapter.hpp"
 #include "sample_log_file.hpp"
+#include "system/audit.hpp"
+#include "system/limits.hpp"
 
 namespace rtmeter {
 namespace {
@@ -79,7 +84,7 @@ TEST(Probe, AnExceptionOfTheMiddlewareIsAnErrorAndTheLogIsEnded) {
 }
 
 // A timer that calls back on threads of its own.
-struct CallsFromThreads final : Fake {
+struct CallsFromThreads : Fake {
   using Fake::Fake;
   static void describe_static(Sink& sink) {
     sink.put("name", "fake").put("measures", "timer.periodic").put("drives.timer", "spin");
@@ -110,6 +115,46 @@ TEST(Probe, AThreadWhoseUsageIsNotKnownIsADoubt) {
   EXPECT_EQ(warnings[0].find("type")->as_string(), "grid_inferred");
   EXPECT_EQ(warnings[1].find("type")->as_string(), "usage_unknown");
   EXPECT_EQ(end.find("effective")->find("grid")->as_string(), "inferred");
+}
+
+// Work that goes on until an overrun was counted.
+struct Overruns final : CallsFromThreads {
+  using CallsFromThreads::CallsFromThreads;
+  int spin(std::int64_t /*timeout_ns*/) noexcept override {
+    const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (sleeps_of_counter() < 2 && std::chrono::steady_clock::now() < give_up) {
+    }
+    const rtm_fire fire{RTM_ABSENT, RTM_ABSENT};
+    timer.on_fire(timer.user, &fire);
+    return 0;
+  }
+  // Of the thread that counts overruns: before each of them one, and one after.
+  static int sleeps_of_counter() {
+    const std::string key = "\nvoluntary_ctxt_switches:";
+    for (const ThreadFacts& thread : audit_threads({}, {})) {
+      if (thread.name != "rtm-overruns") continue;
+      const std::string status =
+          read_text("/proc/self/task/" + std::to_string(thread.tid) + "/status").value_or(key + "0");
+      return std::stoi(status.substr(status.find(key) + key.size()));
+    }
+    return 0;
+  }
+};
+
+TEST(Probe, ARuntimeThatIsTooShortIsADoubt) {
+  SKIP_UNDER_EMULATION();
+  NEEDS_CAPABILITY(CAP_SYS_NICE);
+  NEEDS_EVERY_CPU();
+  const Json runtime = Json::parse(
+      R"({"policy": "deadline", "runtime_ns": 500000, "deadline_ns": 5000000, "period_ns": 5000000})",
+      "test");
+  const Outcome outcome = run<Overruns>(Json(Json::Object{{"measurement", "timer"},
+                                                          {"mode", "periodic"},
+                                                          {"warm_up", 1},
+                                                          {"apply", "after_init"},
+                                                          {"scheduling", runtime}}));
+  EXPECT_EQ(outcome.exit_code, "0") << outcome.status;
+  EXPECT_CONTAINS(outcome.event("end").find("warnings")->dump(), "deadline_overruns");
 }
 
 // A thread that does what it is given while the giver waits.
