@@ -76,6 +76,13 @@ bool is_mostly_lost(const Json& end) {
   return warnings != nullptr && warnings->dump().find("mostly_lost") != std::string::npos;
 }
 
+// From the first reading, before anything is stamped, to the last one, after all is.
+std::int64_t span_of_shared_clock(const Json& end) {
+  if (end.is_null()) return 0;
+  const Json::Array& readings = end.find("shared_clock")->find("readings")->as_array();
+  return readings.back().as_array()[0].as_int() - readings.front().as_array()[0].as_int();
+}
+
 // Whether it was a whole one; the last one has to be.
 bool exchanges(const Link& link, std::int64_t period_ns, bool is_last) {
   const Folder folder;
@@ -84,6 +91,7 @@ bool exchanges(const Link& link, std::int64_t period_ns, bool is_last) {
                              {{"role", role},
                               {"loss_timeout_ns", 500'000'000},
                               {"in_flight", link.in_flight},
+                              {"shared_clock", "tai"},
                               {"options", std::move(options)}});
     made["period_ns"] = period_ns;
     return made;
@@ -98,6 +106,7 @@ bool exchanges(const Link& link, std::int64_t period_ns, bool is_last) {
   const Json of_client = client.next_event("end");
   if (is_mostly_lost(of_client) && !is_last) return false;
   expect_complete(client, of_client, link.carried_by);
+  EXPECT_GE(span_of_shared_clock(of_client), (kTotal - 1) * period_ns);
   server.interrupt();
   const Json end = server.next_event("end");
   EXPECT_EQ(carried_by(end), link.carried_by) << end.dump();
