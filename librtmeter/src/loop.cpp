@@ -54,6 +54,9 @@ double checked_ratio(double ratio) {
 }
 
 std::unique_ptr<KernelTrace> trace_of(std::uint32_t flags) {
+  if ((flags & ~std::uint32_t{RTM_LOOP_CATCH_UP | RTM_LOOP_TRACE_MARKER | RTM_LOOP_BREAK_TRACE}) != 0)
+    throw Failure("flags", std::to_string(flags), "has a flag that this library does not know",
+                  "build with the header of the library that is linked");
   const bool mark = (flags & RTM_LOOP_TRACE_MARKER) != 0, stop = (flags & RTM_LOOP_BREAK_TRACE) != 0;
   return mark || stop ? std::make_unique<KernelTrace>(mark, stop, "flags") : nullptr;
 }

@@ -405,6 +405,9 @@ TEST_F(LoopTest, WhatCannotBeIsRefusedByFieldAndValue) {
   options_.miss_ratio = 1.0;
   EXPECT_EQ(refusal("arm", kT, options_), "miss_ratio=1.000000");
   options_.miss_ratio = 0;
+  options_.flags = 9;
+  EXPECT_EQ(refusal("arm", kT, options_), "flags=9");
+  options_.flags = 0;
   options_.folder = "/proc/none";
   EXPECT_EQ(refusal("arm", kT, options_), "folder=/proc/none/arm");
 }
