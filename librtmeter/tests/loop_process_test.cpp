@@ -15,6 +15,7 @@
 #include "emulated.hpp"
 #include "loop_folder.hpp"
 #include "rtmeter/loop.h"
+#include "rtmeter/loop.hpp"
 #include "system/affinity.hpp"
 #include "system/audit.hpp"
 
@@ -113,6 +114,19 @@ TEST_F(LoopProcess, WithoutALoopNothingHappens) {
   rtm_loop_done(nullptr);
   EXPECT_EQ(rtm_loop_sleep(nullptr), -1);
   EXPECT_EQ(rtm_loop_close(nullptr, nullptr, 0), 0);
+}
+
+TEST_F(LoopProcess, ATextThatTheLibraryWouldCutIsRefused) {
+  using namespace std::string_literals;
+  const auto open = [](const std::string& name, const std::string& folder) {
+    OwnLoopOptions options;
+    options.folder = folder;
+    OwnLoop(name, std::chrono::milliseconds(1), options);
+  };
+  EXPECT_THROW(open("arm\0leg"s, folder_), std::runtime_error);
+  EXPECT_THROW(open("arm", folder_ + "\0leg"s), std::runtime_error);
+  EXPECT_FALSE(std::filesystem::exists(folder_));
+  EXPECT_NO_THROW(open("arm", folder_));
 }
 
 // An empty start would be one whose program was killed.

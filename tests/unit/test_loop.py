@@ -145,3 +145,17 @@ def test_no_time_is_none_of_nothing(library: Noting, field: str, nothing: str | 
     with pytest.raises(RtmeterError, match="must be longer than zero") as refused:
         Loop(**({"name": "arm", "period": "1ms"} | {field: nothing}))
     assert refused.value.field == field and library.calls == []
+
+
+@pytest.mark.parametrize("field", ["name", "folder"])
+def test_a_text_that_the_library_would_cut_is_refused(library: Noting, field: str) -> None:
+    given: dict[str, Any] = {"name": "arm", "period": "1ms"} | {field: "a\0b"}
+    with pytest.raises(RtmeterError, match="has a NUL byte in it") as refused:
+        Loop(**given)
+    assert refused.value.field == field and library.calls == []
+
+
+def test_a_number_of_more_than_64_bits_is_none_of_its_lowest(library: Noting) -> None:
+    Loop("arm", 2**64 + 1000, late_bytes=2**64 + 1, deadline=-(2**64) + 1000)
+    assert library.calls == [(b"arm", 2**63 - 1)]
+    assert (library.options["late_bytes"], library.options["deadline_ns"]) == (2**63 - 1, -(2**63))

@@ -12,6 +12,7 @@
 #define RTMETER_LOOP_HPP
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <stdexcept>
@@ -37,6 +38,8 @@ class OwnLoop {
   // Throws std::runtime_error with what is wrong and what helps.
   OwnLoop(const std::string& name, std::chrono::nanoseconds period, OwnLoopOptions options = {})
       : on_late_(options.on_late ? std::make_unique<OnLate>(std::move(options.on_late)) : nullptr) {
+    for (const std::string& text : {name, options.folder})  // which would end there
+      if (text.find('\0') != std::string::npos) throw std::runtime_error("a NUL byte is in " + text);
     rtm_loop_options o = RTM_LOOP_OPTIONS;
     o.folder = options.folder.c_str();
     o.deadline_ns = options.deadline.count();

@@ -64,19 +64,19 @@ class Loop:
         flags = _CATCH_UP * catch_up | _TRACE_MARKER * trace_marker | _BREAK_TRACE * break_trace
         options = Options(
             size=ctypes.sizeof(Options),
-            folder=os.fsencode(folder),
+            folder=_text("folder", folder),
             deadline_ns=0 if deadline is None else _ns("deadline", deadline),
             miss_ratio=miss_ratio or 0.0,
             warm_up_ns=_ns("warm_up", warm_up),
             whole_ns=_ns("whole", whole),
-            late_bytes=late_bytes,
+            late_bytes=_int64(late_bytes),
             flags=flags,
             on_late=self._on_late,
         )
         error = ctypes.create_string_buffer(1024)
         period_ns = _ns("period", period)
         opened = self._library.rtm_loop_open(
-            name.encode(), period_ns, ctypes.byref(options), error, len(error)
+            _text("name", name), period_ns, ctypes.byref(options), error, len(error)
         )
         if opened is None:
             raise RtmeterError(error.value.decode(errors="replace"), field="loop", value=name)
@@ -129,6 +129,18 @@ def _ns(field: str, value: str | int) -> int:
     try:
         if value == 0:
             raise ValueError("must be longer than zero")
-        return value if isinstance(value, int) else parse_positive_ns(value)
+        return _int64(value) if isinstance(value, int) else parse_positive_ns(value)
     except ValueError as error:
         raise RtmeterError(str(error.args[0]), field=field, value=value, remedy="give e.g. 1ms") from None
+
+
+def _int64(value: int) -> int:
+    """Or the nearest that is one, which the library refuses: ctypes would keep the lowest bits."""
+    return min(max(value, -(2**63)), 2**63 - 1)
+
+
+def _text(field: str, value: str | os.PathLike[str]) -> bytes:
+    """Without a NUL, which would be its end for the library."""
+    if b"\0" in (text := os.fsencode(value)):
+        raise RtmeterError("has a NUL byte in it", field=field, value=repr(value), remedy="leave it out")
+    return text
