@@ -24,8 +24,9 @@ constexpr std::uint64_t kBatchesBetweenLooks = 200;  // some ten seconds
 std::int64_t checked(const char* field, std::int64_t value, std::int64_t fallback, std::int64_t least) {
   if (value == 0 && fallback != 0) return fallback;
   if (value < least || value >= kMostNs)
-    throw Failure(field, std::to_string(value), "is no duration or size that a loop can have",
-                  "give " + std::to_string(least) + " to 2^56, or 0 for the default");
+    throw Failure(
+        field, std::to_string(value), "is no duration or size that a loop can have",
+        "give " + std::to_string(least) + " to 2^56" + (fallback != 0 ? ", or 0 for the default" : ""));
   return value;
 }
 

@@ -129,6 +129,11 @@ TEST_F(LoopProcess, ATextThatTheLibraryWouldCutIsRefused) {
   EXPECT_NO_THROW(open("arm", folder_));
 }
 
+TEST_F(LoopProcess, APeriodHasNoDefault) {
+  EXPECT_EQ(rtm_loop_open("arm", 0, &options_, error_, sizeof error_), nullptr);
+  EXPECT_STREQ(error_, "period_ns 0: is no duration or size that a loop can have; give 1000 to 2^56");
+}
+
 // An empty start would be one whose program was killed.
 TEST_F(LoopProcess, AnOpenThatFailsLeavesNoStart) {
   options_.whole_ns = 1;
