@@ -22,7 +22,7 @@ from rtmeter.archive.tables import Archive, archive_at
 from rtmeter.archive.trend import trend
 from rtmeter.statistics.fixed_bins import binned
 from rtmeter.statistics.views import LATER
-from tool_files import cyclictest
+from tool_files import CSV, cyclictest
 
 SPARK = importlib.util.find_spec("pyspark") is not None and shutil.which("java") is not None
 JUDGED = {"deadline_ns": 10**6, "miss_ratio": 0.1, "confidence": 0.95, "criticality": "firm", "horizon": 10.0}
@@ -217,6 +217,26 @@ def test_a_lost_release_is_the_maximum_of_the_rig_that_lost_it(
     assert cli.invoke(["site", "--archive", made.url, "-o", str(tmp_path / "site")]) == 0
     cells = re.findall(r'<td class="number">([^<]*)</td></tr>', (tmp_path / "site/index.html").read_text())
     assert sorted(cells[:2]) == ["1,000,000.0", "lost"]
+
+
+@pytest.mark.parametrize("asked", [[], ["--deadline", "10ms"]])
+def test_a_lost_message_of_a_log_of_intervals_is_the_maximum_whatever_is_required(
+    asked: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    place = str(tmp_path / "archive")
+    for rig, log in (("losing", CSV), ("whole", CSV.replace("998", "1000").replace("\t2,\t", "\t0,\t"))):
+        file, results = tmp_path / f"{rig}.csv", str(tmp_path / rig)
+        file.write_text(log)
+        cli.invoke(["import", str(file), "--out", results, *asked])
+        assert cli.invoke(["archive", "add", results, "--to", place, "--label", f"rig={rig}"]) == 0
+    capsys.readouterr()
+    cli.invoke(["archive", "merge", place, "--json"])
+    (group,) = json.loads(capsys.readouterr().out)["groups"]
+    assert (group["maximum"]["max_ns"], group["maximum"]["rig"]) == ("lost", "losing")
+    assert cli.invoke(["archive", "ls", place, "--json"]) == 0
+    rigs = json.loads(capsys.readouterr().out)["rows"]
+    found = {row["rig"]: (row["max_ns"], row["losing"]) for row in rigs}
+    assert found == {"losing": (None, 1), "whole": (1_700_000, 0)}
 
 
 def test_a_quantile_of_so_few_releases_that_it_is_the_maximum_is_left_empty(

@@ -213,6 +213,8 @@ def _judged(record: CellRecord) -> dict[str, Any]:
         row |= {name: None if values[name] == "lost" else values[name] for name in _QUANTILES}
         row["max_at_k"] = None if values["max_ns"] == "lost" else statistics.max_at_k
         row["n"] = row.get("n") or statistics.n  # a verdict's has releases that are in no histogram
+    if record.verdict is None and record.usable and record.summary:
+        row["lost"] = record.summary.counts.get("lost")
     return row
 
 

@@ -21,7 +21,8 @@ SELECT rig, count(*) AS cells, min(measured) AS "first", max(measured) AS latest
   count(*) FILTER (WHERE last_one AND outcome = 'fail') AS failing,
   count(*) FILTER (WHERE last_one AND outcome = 'pass') AS passing,
   count(*) FILTER (WHERE last_one AND coalesce(outcome, '') NOT IN ('pass', 'fail')) AS undecided,
-  max(max_ns) AS max_ns, count(*) FILTER (WHERE bins IS NOT NULL AND n > 0 AND max_ns IS NULL) AS losing
+  max(max_ns) AS max_ns,
+  count(*) FILTER (WHERE n > 0 AND max_ns IS NULL AND (bins IS NOT NULL OR lost > 0)) AS losing
 FROM (SELECT *, 1 = row_number() OVER (PARTITION BY rig, campaign, id ORDER BY measured DESC, cell)
   AS last_one FROM cells) GROUP BY rig ORDER BY failing DESC, undecided DESC, rig
 """
