@@ -230,6 +230,43 @@ def test_losses_that_ended_are_no_regression(tmp_path: Path) -> None:
     assert [(one.rose, one.lasts) for one in changes] == [(True, False), (False, True)]
 
 
+@pytest.mark.parametrize("untold", [range(20), range(20, 40), range(40)])
+def test_a_quantile_that_imported_data_do_not_tell_is_not_lost(
+    untold: range, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Beyond the last bin of a histogram, or of intervals."""
+
+    def facts(day: int) -> dict[str, Any]:
+        none = {"p99_9_ns": None, "bins": None, "lost": (None, 0)[day % 2]}
+        return none if day in untold else {}
+
+    place = of_one_rig(tmp_path, [100_000] * 40, facts).url
+    said = f"{len(untold)} cells do not tell p99.9 (imported intervals, histograms that end below it)"
+    if len(untold) == 40:
+        assert cli.invoke(["archive", "regressions", place]) == 1
+        assert f"holds no series that is asked for: {said}" in capsys.readouterr().err
+        return
+    assert cli.invoke(["archive", "trend", place]) == 0
+    expected = f"1 series looked at, 0 too short; 0 changed\n{said}: in no series\n"
+    assert capsys.readouterr().out == expected
+    assert cli.invoke(["archive", "regressions", place, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found["without_quantile"], found["regressions"]) == (20, [])
+
+
+@pytest.mark.parametrize(("lost", "rose"), [(1, False), (2, True)])
+def test_a_quantile_is_lost_of_intervals_that_lost_so_many(lost: int, rose: bool, tmp_path: Path) -> None:
+    """The p99.9 of 1,000 messages is the largest but one."""
+
+    def facts(day: int) -> dict[str, Any]:
+        return {"p99_9_ns": None, "bins": None, "n": 1000, "lost": lost} if day >= 20 else {}
+
+    with answering(of_one_rig(tmp_path, [100_000] * 40, facts)) as backend:
+        found = trend(backend, GroupsAsked())
+    assert [one.after_ns for one in found.changes] == [math.inf] * rose
+    assert found.untold == (0 if rose else 20)
+
+
 def test_of_many_cells_the_latest_are_looked_at(tmp_path: Path) -> None:
     made = of_one_rig(tmp_path, [100_000] * 45 + [200_000] * 15)
     with answering(made) as backend:

@@ -14,10 +14,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rtmeter.archive.engine import rows
-from rtmeter.archive.groups import GroupsAsked, chosen
+from rtmeter.archive.groups import GroupsAsked, chosen, invalid_in_words
+from rtmeter.archive.numbers import PERCENTS
 from rtmeter.statistics.discoveries import FALSE_SHARE, changed
+from rtmeter.statistics.ranks import share_of
 
 if TYPE_CHECKING:
+    import ibis
     from ibis.backends import BaseBackend
 
 SERIES = ("rig", "campaign", "name", "adapter", "quantity")
@@ -118,18 +121,27 @@ def in_words(facts: Sequence[Fact]) -> str:
 
 @dataclass(frozen=True)
 class FleetTrend:
-    """``series``: how many were looked at; ``short``: how many had too few cells for that; ``invalid``: how
-    many cells are in none, as they failed or are invalid."""
+    """``series``: how many were looked at; ``short``: how many had too few cells for that. How many cells are
+    in none: ``invalid``, as they failed or are invalid; ``untold``, as they do not tell the statistic."""
 
     series: int
     short: int
     changes: tuple[SeriesChange, ...]
     invalid: int = 0
+    untold: int = 0
 
     @property
     def changed(self) -> int:
         """How many series have one of these changes."""
         return len({change.series for change in self.changes})
+
+    def left_out(self, quantile: str) -> list[str]:
+        """Which cells are in no series, in words."""
+        untold = f"{self.untold:,} {'cell does' if self.untold == 1 else 'cells do'} not tell {quantile}"
+        return [
+            *([invalid_in_words(self.invalid)] if self.invalid else []),
+            *([f"{untold} (imported intervals, histograms that end below it)"] if self.untold else []),
+        ]
 
     def causes(self) -> list[FleetCause]:
         """The changes by what changed with them, those of most rigs first."""
@@ -150,7 +162,8 @@ def trend(
     """The changes of every series that changed, false ones held over all series together."""
     from rtmeter.statistics.discoveries import FEWEST
 
-    found = _series(backend, asked, column, latest)
+    fleet = _cells(backend, asked, column)
+    found = _series(fleet, column, latest)
     keys = list(found)
     values = [found[key][0] for key in keys]
     places = changed(values, false_share)
@@ -164,26 +177,32 @@ def trend(
             changes.append(SeriesChange(key, times[at], before, after, levels[-1], beside_it(known, at)))
     changes.sort(key=lambda one: (one.when, str(one.series)))
     short = sum(len(one) < FEWEST for one in values)
-    return FleetTrend(len(keys) - short, short, tuple(changes), _invalid(backend, asked))
+    (left,) = rows(fleet.aggregate(invalid=(~fleet.valid).sum(), untold=fleet.untold.sum())).to_pylist()
+    none = {name: int(number or 0) for name, number in left.items()}
+    return FleetTrend(len(keys) - short, short, tuple(changes), **none)
 
 
 SeriesKey = tuple[str | None, ...]
 
 
-def _invalid(backend: BaseBackend, asked: GroupsAsked) -> int:
+def _cells(backend: BaseBackend, asked: GroupsAsked, column: str) -> ibis.Table:
+    """The cells that are asked for, and which ``counts``, as it is in a series; which has it ``untold``."""
     cells = chosen(backend, asked)
-    (row,) = rows(cells.aggregate(invalid=(~cells.valid).sum())).to_pylist()
-    return int(row["invalid"] or 0)
+    share = share_of(PERCENTS.get(column, "100"))
+    # Null is lost of a cell with a distribution; of another one if so many of its releases were lost.
+    gone = cells.lost * share.denominator > cells.n * (share.denominator - share.numerator)
+    told = cells[column].notnull() | cells.bins.notnull() | gone.fill_null(False)
+    measured = cells.valid & (cells.n > 0).fill_null(False)
+    return cells.mutate(counts=measured & told, untold=measured & ~told)
 
 
 def _series(
-    backend: BaseBackend, asked: GroupsAsked, column: str, latest: int
+    cells: ibis.Table, column: str, latest: int
 ) -> dict[SeriesKey, tuple[Any, list[datetime], list[str]]]:
     """The values of each series, in order of time, the times and the cells; lost is later than all."""
     import ibis
 
-    cells = chosen(backend, asked)
-    cells = cells.filter(cells.valid & (cells.n > 0))
+    cells = cells.filter(cells.counts)
     cells = cells.select(*SERIES, *_ORDER, value=cells[column].cast("float64"))
     order = ibis.window(group_by=SERIES, order_by=[cells[name].desc() for name in _ORDER])
     ranked = cells.mutate(place=ibis.row_number().over(order))

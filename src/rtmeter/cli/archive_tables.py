@@ -119,11 +119,9 @@ def causes_json(causes: Sequence[FleetCause]) -> list[dict[str, Any]]:
 
 def print_causes(found: FleetTrend, quantile: str) -> None:
     """A line for what changed with what, the rigs that changed most below it."""
-    from rtmeter.archive.groups import invalid_in_words
-
     print(f"{found.series:,} series looked at, {found.short:,} too short; {found.changed:,} changed")
-    if found.invalid:
-        print(f"{invalid_in_words(found.invalid)}: in no series")
+    for left in found.left_out(quantile):
+        print(f"{left}: in no series")
     for cause in found.causes():
         print(harmless(cause.in_words(quantile)))
         for change in sorted(cause.changes, key=lambda one: -abs(one.by_ns))[:_MOST]:

@@ -9,7 +9,6 @@ from rtmeter.archive.groups import (
     PERCENTS,
     GroupsAsked,
     between,
-    invalid_in_words,
     merged,
     without_in_words,
 )
@@ -49,7 +48,7 @@ def write(archive: Archive, out: Path) -> Path:
         rigs=rigs,
         rows=len(rigs) + len(changes) + sum(len(groups) for _, groups in distributions),
         series=found.series,
-        invalid=invalid_in_words(found.invalid) if found.invalid else None,
+        left_out=found.left_out("p99.9"),
         without_in_words=without_in_words,
         changes=changes,
         distributions=distributions,

@@ -224,7 +224,7 @@ def merge(
     from rtmeter.cli.output import print_json
 
     need_archive()
-    from rtmeter.archive.groups import GroupsAsked, merged
+    from rtmeter.archive.groups import GroupsAsked, invalid_in_words, merged
     from rtmeter.archive.labels import parse_conditions
     from rtmeter.archive.tables import archive_at
 
@@ -232,7 +232,8 @@ def merge(
     with answering(archive_at(archive).open(), cast("Engine", engine)) as backend:
         found = merged(backend, asked)
     if all(group.cells == group.invalid for group in found):
-        raise _nothing(archive, sum(group.invalid for group in found))
+        invalid = sum(group.invalid for group in found)
+        raise _nothing(archive, [invalid_in_words(invalid)] if invalid else [])
     if as_json:
         print_json({"archive": archive, "groups": groups_json(found, asked.by)})
     else:
@@ -242,12 +243,11 @@ def merge(
     )
 
 
-def _nothing(archive: str, invalid: int) -> Exception:
+def _nothing(archive: str, left_out: list[str], of: str = "valid cell") -> Exception:
     """A name that is written wrongly must not look like a fleet that passes."""
-    from rtmeter.archive.groups import invalid_in_words
     from rtmeter.errors import RtmeterError
 
-    message = "holds no valid cell that is asked for" + (f": {invalid_in_words(invalid)}" if invalid else "")
+    message = f"holds no {of} that is asked for{': ' if left_out else ''}{'; '.join(left_out)}"
     remedy = "`rtmeter archive ls` lists its rigs, `rtmeter archive sql` what its cells are like"
     return RtmeterError(message, field="archive", value=archive, remedy=remedy)
 
@@ -315,13 +315,14 @@ def _trend(
     with answering(archive_at(archive).open(), cast("Engine", engine)) as backend:
         found = trend(backend, GroupsAsked((), parse_conditions(where or [])), column)
     if not found.series + found.short:
-        raise _nothing(archive, found.invalid)
+        raise _nothing(archive, found.left_out(quantile), "series" if found.untold else "valid cell")
     if what == "regressions":
         rises = [one for one in found.changes if one.rose and one.lasts]
         kept = [one for one in rises if first is None or one.when >= first]
         found = replace(found, changes=tuple(kept))
     if as_json:
         about = {"series": found.series, "too_short": found.short, "invalid": found.invalid}
+        about["without_quantile"] = found.untold
         print_json({"archive": archive, **about, "quantile": quantile, what: causes_json(found.causes())})
     else:
         print_causes(found, quantile)
