@@ -195,6 +195,8 @@ def test_a_clock_may_be_any_number_of_years_off(tmp_path: Path, told: str, clock
     assert sorted(clocks, key=str) == sorted([None, clock], key=str)
     cells, flaws = check(archive)
     assert cells == 2 and [flaw.kind for flaw in flaws] == ["doubt"]
+    said = {"not told": "cells of rig rig-1-00000000 do not tell when they were measured"}
+    assert said.get(clock, "its clock was wrong") in flaws[0].message
     assert cli.invoke(["archive", "sql", "SELECT * FROM cells", archive.url, "--json"]) == 0
 
 

@@ -323,6 +323,26 @@ def test_cells_of_a_clock_that_is_not_believed_keep_their_order_and_their_condit
     assert change.facts == (("kernel", OLD, NEW),)
 
 
+@pytest.mark.parametrize("at_once", [40, 20, 1])
+def test_cells_that_tell_no_time_and_were_added_at_once_are_in_no_order(
+    at_once: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Their identities are in none; what was added by itself has its place."""
+
+    def facts(day: int) -> dict[str, Any]:
+        added = FIRST + timedelta(days=day - day % at_once)
+        return {"measured": added, "started": None, "clock": "not told", "cell": f"{day * 7 % 40:032x}"}
+
+    place = of_one_rig(tmp_path, [100_000] * 20 + [200_000] * 20, facts).url
+    if at_once == 1:
+        assert cli.invoke(["archive", "regressions", place, "--json"]) == 2
+        assert json.loads(capsys.readouterr().out)["without_order"] == 0
+        return
+    assert cli.invoke(["archive", "regressions", place]) == 1
+    said = "no series that is asked for: 40 cells do not tell when they were measured and were added at once"
+    assert said in capsys.readouterr().err
+
+
 def test_cells_that_measured_nothing_lost_nothing(tmp_path: Path) -> None:
     def facts(day: int) -> dict[str, Any]:
         return {"n": None, "p99_9_ns": None} if day >= 30 else {}

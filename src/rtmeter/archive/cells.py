@@ -34,6 +34,9 @@ EARLIEST = datetime(2020, 1, 1, tzinfo=UTC)
 AHEAD = timedelta(days=1)
 """A clock that tells a time before this one, or later than now by more than that, is not believed."""
 
+NO_TIME = "not told"
+"""In ``clock`` of a cell that states no time."""
+
 NOT_TOLD = "misses_not_told"
 """In ``refused`` of a cell whose data do not tell how many releases missed."""
 
@@ -227,7 +230,7 @@ def _times(record: CellRecord, now: datetime) -> dict[str, Any]:
     started, ended = _time(record.started), _time(record.ended)
     doubt = None
     if started is None:
-        doubt = "not told"
+        doubt = NO_TIME
     elif started < EARLIEST:
         doubt = "before 2020"
     elif started > now + AHEAD:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
-from rtmeter.archive.cells import NOT_TOLD
+from rtmeter.archive.cells import NO_TIME, NOT_TOLD
 from rtmeter.archive.engine import fill, need_archive
 from rtmeter.archive.numbers import disagreeing
 from rtmeter.archive.prune import abandoned
@@ -85,7 +85,10 @@ _DOUBTS = {
     "several machines that measured at once have one rig's name ({}): they are one rig here; give each a "
     "name of its own": f"{_at_once('rig', 'machine_id')} ORDER BY rig",
     "cells of rig {} have times that cannot be: its clock was wrong; they stand at the time when they were "
-    "added": "SELECT DISTINCT rig AS what FROM cells WHERE clock IS NOT NULL",
+    "added": f"SELECT DISTINCT rig AS what FROM cells WHERE clock <> '{NO_TIME}'",
+    "cells of rig {} do not tell when they were measured: they stand at the time when they were added; of "
+    "those of one `add` the order is not known": "SELECT DISTINCT rig AS what FROM cells "
+    f"WHERE clock = '{NO_TIME}'",
 }
 
 

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rtmeter.archive.cells import NO_TIME
 from rtmeter.archive.engine import rows
 from rtmeter.archive.groups import GroupsAsked, chosen, invalid_in_words
 from rtmeter.archive.numbers import PERCENTS
@@ -122,13 +123,15 @@ def in_words(facts: Sequence[Fact]) -> str:
 @dataclass(frozen=True)
 class FleetTrend:
     """``series``: how many were looked at; ``short``: how many had too few cells for that. How many cells are
-    in none: ``invalid``, as they failed or are invalid; ``untold``, as they do not tell the statistic."""
+    in none: ``invalid``, as they failed or are invalid; ``untold``, as they do not tell the statistic;
+    ``unordered``, as they tell no time and were added at once."""
 
     series: int
     short: int
     changes: tuple[SeriesChange, ...]
     invalid: int = 0
     untold: int = 0
+    unordered: int = 0
 
     @property
     def changed(self) -> int:
@@ -138,9 +141,11 @@ class FleetTrend:
     def left_out(self, quantile: str) -> list[str]:
         """Which cells are in no series, in words."""
         untold = f"{self.untold:,} {'cell does' if self.untold == 1 else 'cells do'} not tell {quantile}"
+        unordered = f"{self.unordered:,} cells do not tell when they were measured and were added at once"
         return [
             *([invalid_in_words(self.invalid)] if self.invalid else []),
             *([f"{untold} (imported intervals, histograms that end below it)"] if self.untold else []),
+            *([unordered] if self.unordered else []),
         ]
 
     def causes(self) -> list[FleetCause]:
@@ -177,7 +182,8 @@ def trend(
             changes.append(SeriesChange(key, times[at], before, after, levels[-1], beside_it(known, at)))
     changes.sort(key=lambda one: (one.when, str(one.series)))
     short = sum(len(one) < FEWEST for one in values)
-    (left,) = rows(fleet.aggregate(invalid=(~fleet.valid).sum(), untold=fleet.untold.sum())).to_pylist()
+    left_out = {"invalid": ~fleet.valid, "untold": fleet.untold, "unordered": fleet.unordered}
+    (left,) = rows(fleet.aggregate(**{name: which.sum() for name, which in left_out.items()})).to_pylist()
     none = {name: int(number or 0) for name, number in left.items()}
     return FleetTrend(len(keys) - short, short, tuple(changes), **none)
 
@@ -186,14 +192,20 @@ SeriesKey = tuple[str | None, ...]
 
 
 def _cells(backend: BaseBackend, asked: GroupsAsked, column: str) -> ibis.Table:
-    """The cells that are asked for, and which ``counts``, as it is in a series; which has it ``untold``."""
+    """The cells that are asked for, and which ``counts``, as it is in a series; which has it ``untold``;
+    which is ``unordered``: its place in the series is not known."""
+    import ibis
+
     cells = chosen(backend, asked)
     share = share_of(PERCENTS.get(column, "100"))
     # Null is lost of a cell with a distribution; of another one if so many of its releases were lost.
     gone = cells.lost * share.denominator > cells.n * (share.denominator - share.numerator)
     told = cells[column].notnull() | cells.bins.notnull() | gone.fill_null(False)
     measured = cells.valid & (cells.n > 0).fill_null(False)
-    return cells.mutate(counts=measured & told, untold=measured & ~told)
+    cells = cells.mutate(counts=measured & told, untold=measured & ~told)
+    at_once = cells.cell.count().over(ibis.window(group_by=[*SERIES, "measured", "counts"]))
+    unordered = cells.counts & (cells.clock == NO_TIME).fill_null(False) & (at_once > 1)
+    return cells.mutate(counts=cells.counts & ~unordered, unordered=unordered)
 
 
 def _series(

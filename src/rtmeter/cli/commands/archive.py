@@ -315,14 +315,15 @@ def _trend(
     with answering(archive_at(archive).open(), cast("Engine", engine)) as backend:
         found = trend(backend, GroupsAsked((), parse_conditions(where or [])), column)
     if not found.series + found.short:
-        raise _nothing(archive, found.left_out(quantile), "series" if found.untold else "valid cell")
+        valid = found.untold + found.unordered
+        raise _nothing(archive, found.left_out(quantile), "series" if valid else "valid cell")
     if what == "regressions":
         rises = [one for one in found.changes if one.rose and one.lasts]
         kept = [one for one in rises if first is None or one.when >= first]
         found = replace(found, changes=tuple(kept))
     if as_json:
         about = {"series": found.series, "too_short": found.short, "invalid": found.invalid}
-        about["without_quantile"] = found.untold
+        about |= {"without_quantile": found.untold, "without_order": found.unordered}
         print_json({"archive": archive, **about, "quantile": quantile, what: causes_json(found.causes())})
     else:
         print_causes(found, quantile)
