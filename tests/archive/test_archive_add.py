@@ -49,7 +49,10 @@ def test_adding_again_adds_nothing(results: Path, tmp_path: Path, capsys: pytest
     assert cli.invoke(["archive", "add", str(results), "--to", str(to), "--json"]) == 0
     assert json.loads(capsys.readouterr().out) == {"archive": str(to), "new": 2, "known": 2} | NONE
     assert cli.invoke(["archive", "add", str(results), "--to", str(to), "--label", "site=north"]) == 0
-    assert capsys.readouterr().out == f"{to}: 0 cells added, 4 were there\n"
+    said = f"{to}: 0 cells added, 4 were there"
+    assert capsys.readouterr().out == f"{said} (their labels stay as they are)\n"
+    assert cli.invoke(["archive", "add", str(results), "--to", str(to)]) == 0
+    assert capsys.readouterr().out == f"{said}\n"
     found = cells_in(archive_at(to))
     assert len(found) == len(set(found)) == 4
     assert check(archive_at(to)) == (4, [])
@@ -227,6 +230,19 @@ def test_two_machines_of_one_rigs_name_at_once_are_doubted(
         add_rows(archive, {str(number): rows(number, [1, 2], **about)})
     told = [flaw.message for flaw in check(archive)[1]]
     assert ["at once have one rig's name (north-1)" in message for message in told] == [True] * doubted
+
+
+@pytest.mark.parametrize(
+    ("machine", "labels", "said"), [({}, {}, 1), ({}, {"rig": "a"}, 0), ({"hostname": "unknown"}, {}, 0)]
+)
+def test_cells_that_name_no_machine_are_doubted_to_be_of_one_rig(
+    machine: dict[str, str], labels: dict[str, str], said: int, results: Path, tmp_path: Path
+) -> None:
+    (cell,) = find_cells(results / "rig0/day0")
+    archive = archive_at(tmp_path / "archive")
+    add(archive, [StoredCell(cell.folder, cell.record.changed(machine=machine))], labels)
+    told = [flaw.message for flaw in check(archive)[1]]
+    assert ["name no machine" in message for message in told] == [True] * said
 
 
 @pytest.mark.parametrize("one", ["machine_id", "rig"])

@@ -37,6 +37,9 @@ AHEAD = timedelta(days=1)
 NO_TIME = "not told"
 """In ``clock`` of a cell that states no time."""
 
+NOBODY = "unknown"
+"""The rig of cells that name no machine."""
+
 NOT_TOLD = "misses_not_told"
 """In ``refused`` of a cell whose data do not tell how many releases missed."""
 
@@ -125,7 +128,7 @@ def _rig(record: CellRecord, labels: Mapping[str, str]) -> str:
         return labels["rig"]
     if record.rig is not None:
         return record.rig.name
-    name, own = record.machine.get("hostname") or "unknown", record.machine.get("machine_id")
+    name, own = record.machine.get("hostname") or NOBODY, record.machine.get("machine_id")
     return f"{name}-{own[:8]}" if own else name
 
 

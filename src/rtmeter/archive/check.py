@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Literal
 
-from rtmeter.archive.cells import NO_TIME, NOT_TOLD
+from rtmeter.archive.cells import NO_TIME, NOBODY, NOT_TOLD
 from rtmeter.archive.engine import fill, need_archive
 from rtmeter.archive.numbers import disagreeing
 from rtmeter.archive.prune import abandoned
@@ -89,6 +89,9 @@ _DOUBTS = {
     "cells of rig {} do not tell when they were measured: they stand at the time when they were added; of "
     "those of one `add` the order is not known": "SELECT DISTINCT rig AS what FROM cells "
     f"WHERE clock = '{NO_TIME}'",
+    "cells that name no machine are all of one rig, {}, whatever they are of; what is added from now on "
+    "`--label rig=NAME` tells apart": "SELECT DISTINCT rig FROM cells "
+    f"WHERE hostname IS NULL AND rig = '{NOBODY}'",
 }
 
 

@@ -95,7 +95,8 @@ def add_(
         unexplained = [error.to_json() for error in done.unexplained]
         print_json(about | {"running": running, "failed": wrong, "unexplained": unexplained})
     else:
-        there = f", {done.known:,} were there" if done.known else ""
+        keep = " (their labels stay as they are)" if labels else ""
+        there = f", {done.known:,} were there{keep}" if done.known else ""
         samples = f"; samples of {done.sampled:,} taken along" if with_samples else ""
         print(f"{to}: {done.new:,} cells added{there}{samples}")
         for folder in done.running:
