@@ -29,7 +29,8 @@ class Host:
         path = self._here / "rtmeter-probe-none"
         path.write_text(f"#!/bin/sh\necho '{json.dumps(facts)}'\n")
         config = {"role": "server", "log": str(self._here / LOG), "options": options}
-        self.place.command(Probe("none", path, facts), config, self._here)
+        self.probe = Probe("none", path, facts)
+        self.place.command(self.probe, config, self._here)
         assert config["options"] == options
         [carried] = self._folder.glob("*/config.json")
         self.options = json.loads(carried.read_text())["options"]
@@ -83,3 +84,17 @@ def test_a_log_for_which_there_is_no_room_here_stays_there(host: Host, tmp_path:
         host.place.collect()
     assert str(theirs.parent) in (refused.value.remedy or "")
     assert theirs.read_bytes() == b"rows"
+
+
+def test_a_folder_that_cannot_be_removed_is_named_and_the_log_is_here(
+    host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    theirs = host.start()
+    theirs.write_bytes(b"rows")
+    cut = no_ssh(tmp_path, 'case "$last" in *"rm -rf"*) exit 255;; esac\nexec sh -c "$last"')
+    monkeypatch.setenv(PROGRAM, cut)
+    (doubt,) = host.place.collect()
+    assert (doubt.type, str(theirs.parent) in doubt.message) == ("folder_not_removed", True)
+    assert (tmp_path / "here" / LOG).read_bytes() == b"rows"
+    with pytest.raises(RtmeterError, match=r"the folder \S+ stays on ssh://there"):
+        host.place.tried(host.probe)

@@ -22,6 +22,7 @@ from rtmeter.conditions import Standing
 from rtmeter.errors import RtmeterError
 from rtmeter.measure import cell as runner
 from rtmeter.measure.probe import supervise
+from rtmeter.measure.probe.places import Here
 from rtmeter.measure.probe.supervise import Stop
 from rtmeter.model import Doubt
 from rtmeter.results import store
@@ -170,6 +171,15 @@ def test_doubts_about_conditions_outlive_what_ends_a_cell_before_its_probes(
     record = run(tmp_path, "complete")
     assert (record["status"], record["error"]["message"]) == ("failed", "the connection is lost")
     assert [warning["type"] for warning in record["warnings"]] == ["setting_not_put_back"]
+
+
+def test_what_stays_where_the_probe_ran_is_a_warning_of_a_whole_cell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Here, "collect", lambda place: [Doubt("folder_not_removed", "/tmp/rtmeter-1 stays")])
+    record = run(tmp_path, "complete")
+    assert (record["status"], record["valid"]) == ("complete", True)
+    assert [warning["type"] for warning in record["warnings"]] == ["folder_not_removed"]
 
 
 def test_a_run_that_is_stopped_keeps_what_it_measured(tmp_path: Path) -> None:

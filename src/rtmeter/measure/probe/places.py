@@ -16,6 +16,7 @@ from rtmeter.host.ssh import Ssh
 from rtmeter.measure.probe.elf import HEAD_BYTES, MAGIC, machines_of
 from rtmeter.measure.probe.images import image_for, libc_words
 from rtmeter.measure.probe.probes import PREFIX, Probe, describe, find_probes
+from rtmeter.model import Doubt
 from rtmeter.values import from_json
 
 
@@ -28,9 +29,9 @@ class Place(Protocol):
     def ask_to_end(self, process: subprocess.Popen[bytes]) -> None:
         """Lets it end and keep what it measured."""
 
-    def collect(self) -> None:
-        """Brings its log and leaves nothing behind; it has ended. Raises RtmeterError, and what could not be
-        brought is still where it was."""
+    def collect(self) -> list[Doubt]:
+        """Brings its log and leaves nothing behind, or says what stays; it has ended. Raises RtmeterError if
+        the log could not be brought, which is still where it was."""
 
 
 class Here:
@@ -49,9 +50,10 @@ class Here:
     def ask_to_end(self, process: subprocess.Popen[bytes]) -> None:
         process.send_signal(signal.SIGTERM)
 
-    def collect(self) -> None:
+    def collect(self) -> list[Doubt]:
         if self._config is not None:
             self._config.unlink(missing_ok=True)
+        return []
 
 
 _LOOK = """
@@ -159,11 +161,14 @@ class There:
             self._check(probe, self._executable(probe, machine, installed))
 
     def tried(self, probe: Probe) -> dict[str, Any]:
-        """What the probe says of itself there. Raises RtmeterError if it does not run there."""
+        """What the probe says of itself there. Raises RtmeterError if it does not run there, or stays."""
         try:
-            return self._found(probe)[1]
+            facts = self._found(probe)[1]
         finally:
-            self.collect()
+            left = self.collect()
+        for doubt in left:
+            raise self._ssh.error(doubt.message, doubt.hint)
+        return facts
 
     def _found(self, probe: Probe) -> tuple[str, dict[str, Any]]:
         """The probe's path there, in a folder of its own if it is carried over; what it says of itself."""
@@ -201,23 +206,29 @@ class There:
         assert process.stdin is not None
         process.stdin.close()  # what a signal to ssh would not say there
 
-    def collect(self) -> None:
+    def collect(self) -> list[Doubt]:
         if not self._folder:
-            return
+            return []
         folder, self._folder = self._folder, ""
-        if self._log is None:
-            self._ssh.run(f"rm -rf {shlex.quote(folder)}")
-            return
-        theirs = shlex.quote(f"{folder}/{self._log.name}")
+        if self._log is not None:
+            self._bring(folder, self._log)
         try:
-            with self._log.open("wb") as file:
+            self._ssh.run(f"rm -rf {shlex.quote(folder)}")
+        except RtmeterError as error:
+            message = f"the folder {folder} stays on {self._ssh.target}: {error.message}"
+            return [Doubt("folder_not_removed", message, "remove it there")]
+        return []
+
+    def _bring(self, folder: str, log: Path) -> None:
+        theirs = shlex.quote(f"{folder}/{log.name}")
+        try:
+            with log.open("wb") as file:
                 self._ssh.run(f"test ! -e {theirs} || cat {theirs}", limit_s=600, into=file)
         except RtmeterError as error:
             error.remedy = f"its log stays there, in {folder}; {error.remedy}"
             raise
-        self._ssh.run(f"rm -rf {shlex.quote(folder)}")
-        if not self._log.stat().st_size:  # it never came to that
-            self._log.unlink()
+        if not log.stat().st_size:  # it never came to that
+            log.unlink()
 
     def _in(self, name: str) -> str:
         return shlex.quote(f"{self._folder}/{name}")

@@ -45,6 +45,7 @@ class ProbeProcess:
         self.silent = False  # once its standard output is closed
         self._rest, self._asked = b"", False
         self._place = place
+        self._left_there: list[Doubt] = []
         try:
             command = place.command(probe, config, folder)
         except RtmeterError:
@@ -128,8 +129,8 @@ class ProbeProcess:
                 self._cut = True
 
     def doubts(self) -> list[Doubt]:
-        """About what it said."""
-        found = []
+        """About what it said, and what of it stays where it ran."""
+        found = list(self._left_there)
         if self._malformed:
             message = f"{self._malformed} status lines of the {self.role} probe could not be read"
             hint = "does something else write to the probe's standard output?"
@@ -191,7 +192,7 @@ class ProbeProcess:
                 value=self.probe.name,
                 remedy="see what it waits for in /proc/PID/stack; the machine may have to be booted anew",
             )
-        self._place.collect()
+        self._left_there = self._place.collect()
 
 
 def _is_whole(event: dict[str, Any]) -> bool:
