@@ -62,3 +62,32 @@ def test_a_stall_is_no_step(write) -> None:
     latencies = np.full(2000, 50_000)
     latencies[500:510] = 900_000_000
     assert read(write(rttest(latencies.tolist()))).series[0].n == 2000
+
+
+def stalled(samples: int, first: int, period_ns: int = 1_000_000, *, missed: int = 500) -> list[int]:
+    """As many samples; a stall that ``missed`` so many releases, which are caught up, begins at one."""
+    latencies = np.random.default_rng(1).integers(50_000, 60_000, samples)
+    latencies[first : first + missed] += np.arange(missed, 0, -1)[: samples - first] * period_ns
+    return latencies.tolist()
+
+
+@pytest.mark.parametrize(
+    ("latencies", "jump"),
+    [
+        (stalled(20_000, 10_000), "about sample 9,9"),
+        (stalled(1200, 800), "about sample 7"),  # it ends before all is caught up
+        (stalled(1200, 1104), "about sample 1,0"),
+        (stalled(2000, 320, 10_000_000, missed=64), "steps by 485 ms"),  # as large a jump back
+    ],
+)
+def test_a_stall_that_is_caught_up_is_a_doubt(latencies: list[int], jump: str, write) -> None:
+    found = read(write(rttest(latencies)))
+    assert found.series[0].n == len(latencies)
+    (doubt,) = [doubt for doubt in found.doubts if doubt.type == "stall_or_clock_set"]
+    assert jump in doubt.message
+
+
+def test_a_clock_that_was_set_back_and_forth(write) -> None:
+    latencies = np.full(2000, 50_000)
+    latencies[500:700] -= 3_600_000_000_000
+    assert "early by more than any delay" in refused(write(rttest(latencies.tolist()))).message

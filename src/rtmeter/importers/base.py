@@ -198,19 +198,27 @@ class SourceFile:
             raise self.error("is longer than a year", line=line, field=field, value=text, remedy=remedy)
         return time
 
-    def refuse_steps(self, samples: Ints) -> None:
-        """Refuses samples whose level jumps by more than any delay: the clock was set meanwhile."""
+    def check_steps(self, samples: Ints) -> tuple[Doubt, ...]:
+        """Refuses samples whose level jumps by more than any delay and stays, or is early by as much: the
+        clock was set meanwhile. One that comes back may have been a stall: that is a doubt."""
         blocks = len(samples) // STEP_BLOCK
         if blocks < 3:
-            return
+            return ()
         medians = np.median(samples[: blocks * STEP_BLOCK].reshape(blocks, STEP_BLOCK), axis=1)
         jumps = np.abs(medians[2:] - medians[:-2])  # a block with the step in it lies between
-        at = int(jumps.argmax())
-        if jumps[at] > STEP_NS and jumps[at] > 100 * float(np.median(jumps)):
-            k = (at + 1) * STEP_BLOCK
-            message = f"steps by {about(float(jumps[at]))} at about sample {k:,} and stays there"
+        largest = float(jumps.max())
+        if largest <= STEP_NS or largest <= 100 * float(np.median(jumps)):
+            return ()
+        at = int((jumps > 0.9 * largest).argmax())  # the first: a stall's way back may be as large
+        first, last = (np.median(half) for half in np.array_split(samples[(at + 2) * STEP_BLOCK :], 2))
+        stays = abs(last - first) < largest / 100 and abs(last - medians[at]) > largest / 2
+        message = f"steps by {about(largest)} at about sample {(at + 1) * STEP_BLOCK:,}"
+        if stays or medians.min() < -STEP_NS:
             remedy = "the clock was set during the run: measure with CLOCK_MONOTONIC"
+            message += " and stays there" if stays else ", and is early by more than any delay"
             raise self.error(message, field="latency", remedy=remedy)
+        message = f"the latency {message} and comes back: a stall that was caught up, or a clock that was set"
+        return (Doubt("stall_or_clock_set", message, "measure with CLOCK_MONOTONIC, which nobody sets"),)
 
 
 _NO_MEAN = re.compile(r'("avg": )-?nan\b')

@@ -10,6 +10,8 @@ from rtmeter.statistics.quantities import Ints
 
 HEADER = "iteration timestamp latency minor_pagefaults major_pagefaults"
 
+_NO_WARM_UP = Doubt("no_warm_up", "rttest marks no warm-up: the first samples are judged as well", "")
+
 
 def read(source: SourceFile) -> Imported:
     """The file that ``rttest_write_results`` writes. Latencies are signed: early is negative. Its
@@ -25,7 +27,7 @@ def read(source: SourceFile) -> Imported:
     if len(steps) > 1:
         remedy = "rttest writes multiples of the period: the file was edited or put together"
         raise source.error("are not equally spaced", field="timestamp", remedy=remedy)
-    source.refuse_steps(samples)
+    steps_doubted = source.check_steps(samples)
     said = " and ".join(f"{c.sum()} {kind}" for c, kind in zip(faults, ("minor", "major"), strict=True))
     return Imported(
         "rttest",
@@ -34,7 +36,7 @@ def read(source: SourceFile) -> Imported:
         verified=False,
         period_ns=int(steps[0]) if len(steps) else None,
         facts={"page faults": said},
-        doubts=(Doubt("no_warm_up", "rttest marks no warm-up: the first samples are judged as well", ""),),
+        doubts=(_NO_WARM_UP, *steps_doubted),
     )
 
 

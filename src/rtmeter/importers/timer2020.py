@@ -58,8 +58,8 @@ def read_series(source: SourceFile) -> Imported:
         samples = _by_line(source)
     else:
         samples = rows[1]
-    source.refuse_steps(samples)
-    return _imported(ImportedSeries("time series", samples=samples), [_ABSOLUTE])
+    doubts = [_ABSOLUTE, *source.check_steps(samples)]
+    return _imported(ImportedSeries("time series", samples=samples), doubts)
 
 
 def _by_line(source: SourceFile) -> Ints:
