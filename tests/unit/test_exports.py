@@ -185,14 +185,37 @@ def test_a_cyclictest_histogram_goes_round(tmp_path: Path) -> None:
     folder = imported(tmp_path / "cells")
     notes = export(folder, tmp_path / "out.hist", "cyclictest-hist")
     assert [note.partition(": ")[2] for note in notes] == [
-        "3 values beyond the tool's last bin count as the largest of them"
+        "3 values beyond the tool's last bin are overflows, and in mean and maximum count as the largest of "
+        "them"
     ] * 2
     for back, original in zip(read(tmp_path / "out.hist").series, read(CYCLICTEST).series, strict=True):
         assert back.histogram is not None and original.histogram is not None
-        kept = back.histogram.lower_ns < original.histogram.over_from_ns
-        assert np.array_equal(back.histogram.lower_ns[kept], original.histogram.lower_ns)
-        assert np.array_equal(back.histogram.counts[kept], original.histogram.counts)
+        assert np.array_equal(back.histogram.lower_ns, original.histogram.lower_ns)
+        assert np.array_equal(back.histogram.counts, original.histogram.counts)
+        for deadline_ns in (50_000, 100_000, 150_000, 10_000_000):
+            assert back.histogram.misses(deadline_ns) == original.histogram.misses(deadline_ns)
         assert (back.n, back.histogram.max_ns) == (original.n, original.histogram.max_ns)
+
+
+def test_a_cyclictest_histogram_ends_where_the_first_of_its_tools_ended(tmp_path: Path) -> None:
+    """One more microsecond would make what lies beyond surely later than it."""
+    ended = Histogram(np.array([5_000]), 1000, np.array([1000]), 192, over_from_ns=10_900, below_ns=1_500_000)
+    write_counted(tmp_path / "cells" / "ended", ended)
+    write_counted(tmp_path / "cells" / "on", Histogram(np.array([9_000, 20_000]), 1000, np.array([3, 4])))
+    notes = export(tmp_path / "cells", tmp_path / "out.hist", "cyclictest-hist")
+    assert notes[1:] == ["on: what lies beyond the bins of another cell's tool is overflow"]
+    found = [series.histogram for series in read(tmp_path / "out.hist").series]
+    assert [one and (one.counts.tolist(), one.over, one.over_from_ns) for one in found] == [
+        ([1000], 192, 10_000),
+        ([3], 4, 10_000),
+    ]
+    assert found[0] is not None and found[0].misses(1_000_000) == ended.misses(1_000_000)
+
+
+def test_a_cyclictest_histogram_has_no_bin_below_a_microsecond(tmp_path: Path) -> None:
+    ended = Histogram(np.array([100]), 1, np.array([3]), 2, over_from_ns=400, below_ns=901)
+    with pytest.raises(RtmeterError, match="ends before a microsecond"):
+        export(write_counted(tmp_path / "cell", ended), tmp_path / "out.hist", "cyclictest-hist")
 
 
 def test_what_lies_beyond_the_most_bins_is_overflow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

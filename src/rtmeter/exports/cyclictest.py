@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
+from rtmeter.errors import RtmeterError
 from rtmeter.exports.distribution import Distribution, distributions, notes_of
 from rtmeter.statistics.quantities import Ints
 
@@ -16,10 +17,18 @@ MOST_BINS = 1_000_000
 
 
 def write(path: Path, out: Path) -> list[str]:
-    """Writes the cells as threads. cyclictest knows no early wake-ups: they are in bin 0."""
-    found = distributions(path, lambda values: values // US * US)
+    """Writes the cells as threads. cyclictest knows no early wake-ups: they are in bin 0. All threads have as
+    many bins: those of the cell whose tool had the fewest, if values of it lie beyond them."""
+    found = distributions(path, lambda values: values // US * US, overflows=True)
     notes = notes_of(found)
-    bins = min(max(one.max_ns for one in found) // US + 1, MOST_BINS)
+    ends = [end for one in found if (end := _end_us(one)) is not None]
+    bins = min(max(one.max_ns for one in found) // US + 1, MOST_BINS, *ends)
+    if not bins:
+        message = "has values beyond a last bin that ends before a microsecond, the first of this format"
+        raise RtmeterError(message, where=str(path), remedy="export it as hdr, csv, parquet or json")
+    if ends:
+        cut = [one.cell for one in found if one.max_ns // US >= bins and _end_us(one) != bins]
+        notes += [f"{cell}: what lies beyond the bins of another cell's tool is overflow" for cell in cut]
     columns = [_column(one, bins) for one in found]
     with out.open("w", encoding="utf-8") as file:
         file.writelines(
@@ -31,6 +40,11 @@ def write(path: Path, out: Path) -> list[str]:
             file.write(f"{bin_:06} " + "\t".join(f"{count:06}" for count in counts) + "\n")
         file.writelines(f"{line}\n" for line in _totals(found, columns))
     return notes
+
+
+def _end_us(one: Distribution) -> int | None:
+    """Where its tool's bins end, if values lie beyond them."""
+    return None if one.over_from_ns is None else one.over_from_ns // US
 
 
 def _column(one: Distribution, bins: int) -> Ints:

@@ -12,7 +12,7 @@ from rtmeter.errors import RtmeterError
 from rtmeter.results import store, words
 from rtmeter.results.data import counted_of
 from rtmeter.results.record import CellRecord
-from rtmeter.statistics.counted_data import CountedData, Intervals
+from rtmeter.statistics.counted_data import CountedData, Histogram, Intervals
 from rtmeter.statistics.quantities import Ints, judged_quantity
 from rtmeter.statistics.views import LATER, per_release
 
@@ -23,7 +23,8 @@ Rounding = Callable[[Ints], Ints]
 @dataclass(frozen=True, slots=True)
 class Distribution:
     """The ``quantity`` of a cell per release: ``values`` (ns, ascending, none negative) and ``counts``, shape
-    (values,), and the exact extremes (0 without values). ``notes``: what is not where it was, or left out."""
+    (values,), and the exact extremes (0 without values). ``over_from_ns``: from there on, if anywhere, only
+    the count of values and the largest are known. ``notes``: what is not where it was, or left out."""
 
     cell: str
     record: CellRecord
@@ -32,6 +33,7 @@ class Distribution:
     counts: Ints
     min_ns: int
     max_ns: int
+    over_from_ns: int | None
     notes: tuple[str, ...]
 
     @property
@@ -40,9 +42,10 @@ class Distribution:
         return int(self.counts.sum())
 
 
-def distributions(path: Path, rounding: Rounding) -> list[Distribution]:
-    """That of each cell under the path, by the name of each. Raises RtmeterError if one has none."""
-    return [_of_cell(folder, path, rounding) for folder in store.cell_folders(path)]
+def distributions(path: Path, rounding: Rounding, *, overflows: bool = False) -> list[Distribution]:
+    """That of each cell under the path, by the name of each; ``overflows``: the file can say what lies beyond
+    its last bin. Raises RtmeterError if one has none."""
+    return [_of_cell(folder, path, rounding, overflows) for folder in store.cell_folders(path)]
 
 
 def notes_of(found: list[Distribution]) -> list[str]:
@@ -55,13 +58,16 @@ def name_of(folder: Path, path: Path, record: CellRecord) -> str:
     return str(folder.relative_to(path)) if path in folder.parents else record.id
 
 
-def _of_cell(folder: Path, path: Path, rounding: Rounding) -> Distribution:
+def _of_cell(folder: Path, path: Path, rounding: Rounding, overflows: bool) -> Distribution:
     record = store.read_cell(folder)
     if record.summary is None:
         raise RtmeterError("has no samples", where=str(folder), remedy="measure it again, or leave it out")
     tally = _Tally(rounding)
     data = counted_of(folder, record)
-    notes = _count_samples(tally, folder, record) if data is None else _count(tally, data, folder)
+    if data is None:
+        notes = _count_samples(tally, folder, record)
+    else:
+        notes = _count(tally, _histogram_of(data, folder), overflows)
     if tally.early:
         notes.append(f"{tally.early:,} early values count as 0")
     return Distribution(
@@ -72,6 +78,7 @@ def _of_cell(folder: Path, path: Path, rounding: Rounding) -> Distribution:
         counts=tally.counts,
         min_ns=tally.min_ns or 0,
         max_ns=tally.max_ns or 0,
+        over_from_ns=data.over_from_ns if isinstance(data, Histogram) and data.over else None,
         notes=tuple(notes),
     )
 
@@ -112,17 +119,22 @@ def _count_samples(tally: _Tally, folder: Path, record: CellRecord) -> list[str]
     return [f"{lost:,} lost releases have no value and are left out"] if lost else []
 
 
-def _count(tally: _Tally, data: CountedData, folder: Path) -> list[str]:
+def _histogram_of(data: CountedData, folder: Path) -> Histogram:
     if isinstance(data, Intervals):
         remedy = "export it as csv, parquet or json"
         raise RtmeterError("has no single values, only maxima of intervals", where=str(folder), remedy=remedy)
+    return data
+
+
+def _count(tally: _Tally, data: Histogram, overflows: bool) -> list[str]:
     tally.see(data.lower_ns, data.counts)
     notes = []
     if data.over:
         beyond = data.over_from_ns if data.max_ns is None else data.max_ns
         tally.see(np.array([beyond]), np.array([data.over]))
         as_ = "the end of that" if data.max_ns is None else "the largest of them"
-        notes.append(f"{data.over:,} values beyond the tool's last bin count as {as_}")
+        within = "are overflows, and in mean and maximum " if overflows else ""
+        notes.append(f"{data.over:,} values beyond the tool's last bin {within}count as {as_}")
     if data.dropped:
         notes.append("the tool left out values beyond its last bin, and how many is not known")
     return notes
