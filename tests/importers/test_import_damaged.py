@@ -22,6 +22,7 @@ PERFORMANCE = {
 OSNOISE = (
     "# RTLA osnoise histogram\n# Time unit is nanoseconds (ns)\n# Duration:   0 00:01:00\n"
     "Index   CPU-000\n500          4\n1000         2\nover:         0 \ncount:        6 \n"
+    "min:        507 \nmax:       1400 \n"
 )
 
 FILES = {

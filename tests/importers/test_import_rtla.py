@@ -42,6 +42,11 @@ def test_rtla_without_an_all_block_and_with_nothing_on_a_cpu(write) -> None:
     assert len(read(write(text)).series) == 4
 
 
+def test_rtla_cut_anywhere_in_its_totals(write) -> None:
+    for end in range(TIMERLAT.index("over:"), TIMERLAT.index("\nALL:") + 1):
+        refused(write(TIMERLAT[:end]))
+
+
 def rows(*edges: int, largest: int) -> str:
     return (
         "# RTLA timerlat histogram\n# Time unit is microseconds (us)\nIndex   Thr-000\n"

@@ -13,11 +13,12 @@ _CONTEXTS = {"IRQ": "interrupt", "Thr": "thread", "Usr": "user thread", "CPU": "
 _UNITS = {"nanoseconds": 1, "microseconds": US}
 _ASSUMED = "rtla does not state its bucket size: {} are taken, the widest that fits its rows"
 _SUMMARY = ("over", "count", "min", "avg", "max")
+_NEEDED = ("over", "count", "min", "max")
 
 
 def read(source: SourceFile) -> Imported:
     """The standard output of ``rtla timerlat hist`` or ``rtla osnoise hist``."""
-    lines = source.lines
+    lines = source.whole_lines
     titles = [match for line in lines if (match := re.match(r"# RTLA (\w+) histogram", line))]
     units = re.findall(r"^# Time unit is (\w+)", source.text, re.MULTILINE)
     if not titles or not units:
@@ -43,8 +44,10 @@ def read(source: SourceFile) -> Imported:
             if len(words) != len(columns) + 1:
                 raise source.error("has another number of columns than the header", line=number, remedy=CUT)
             rows[int(words[0])] = words[1:]
-    if not columns or "over" not in stated:
+    if not columns or not stated:
         raise source.error("has no index or no totals", remedy="run rtla without --no-index and --no-summary")
+    if lacking := [what for what in _NEEDED if what not in stated]:
+        raise source.error(f"has no line {lacking[0]}", field="histogram", remedy=CUT)
     for what, words in stated.items():
         if len(words) != len(columns):
             raise source.error("has another number of columns than the header", field=what, remedy=CUT)
@@ -63,8 +66,8 @@ def read(source: SourceFile) -> Imported:
             largest=_stated(source, stated, "max", column, width, name),
             smallest=_stated(source, stated, "min", column, width, name),
         )
-        counted = stated.get("count")
-        if counted and source.count(counted[column], f"count of {name}") != found.n:
+        counted = stated["count"]
+        if source.count(counted[column], f"count of {name}") != found.n:
             message = f"has {found.n:,} values, and its count is {counted[column]}"
             raise source.error(message, field=f"histogram of {name}", remedy=CUT)
         series.append(ImportedSeries(name, histogram=found))
@@ -84,15 +87,15 @@ def read(source: SourceFile) -> Imported:
 def _width(source: SourceFile, edges: list[int], stated: Mapping[str, list[str]]) -> int:
     """The bucket size, which the output does not state: the widest that fits, the greatest common divisor of
     all edges. If all is in the first bucket it is as wide as the largest value needs."""
-    largest = [source.count(word, "max") for word in stated.get("max", ()) if word != "-"]
+    largest = [source.count(word, "max") for word in stated["max"] if word != "-"]
     return math.gcd(*edges) or max(largest, default=0) + 1
 
 
 def _stated(
     source: SourceFile, stated: dict[str, list[str]], what: str, column: int, width: int, name: str
 ) -> int | None:
-    words = stated.get(what)
-    if words is None or words[column] == "-":
+    words = stated[what]
+    if words[column] == "-":
         return None
     return source.count(words[column], f"{what} of {name}") // width
 
