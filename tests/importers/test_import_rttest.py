@@ -30,7 +30,7 @@ def test_a_file_read_at_once_and_by_line_is_the_same(write) -> None:
     assert at_once.period_ns == by_line.period_ns
 
 
-@pytest.mark.parametrize("latency", ["nan", "inf", "12us", "", 2**63, -(2**62)])
+@pytest.mark.parametrize("latency", ["nan", "inf", "12us", "", 2**63, -(2**62), -(2**63)])
 def test_a_latency_that_is_none(latency: object, write) -> None:
     refused(write(rttest([50, latency, 70])))
 

@@ -127,7 +127,7 @@ class SourceFile:
         except pa.ArrowException:
             return None
         values = np.array([column.to_numpy() for column in table.columns], dtype=np.int64)
-        return values if values.size and np.abs(values).max() <= MOST_NS else None
+        return values if values.size and -MOST_NS <= values.min() <= values.max() <= MOST_NS else None
 
     def error(
         self,
