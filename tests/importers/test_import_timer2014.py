@@ -24,6 +24,17 @@ def test_a_2014_log_that_misses_no_value_is_not_doubted(write) -> None:
     assert read(write(log2014({40: 90}, 90, 40, 40))).doubts == ()
 
 
+@pytest.mark.parametrize(
+    ("least", "quantity", "doubts"),
+    [(5, "reported", []), (7, "measured", ["quantity_assumed"])],
+)
+def test_what_a_2014_log_holds_has_its_minimum_and_maximum(least, quantity, doubts, write) -> None:
+    text = log2014({7: 5, 99: 2}, 7, 7, 99).replace("MIN: 7us", f"MIN: {least}us")
+    found = read(write(text.replace("MIN: 30us", "MIN: 7us")))
+    assert found.series[0].name == quantity
+    assert [doubt.type for doubt in found.doubts] == doubts
+
+
 def test_a_2014_log_with_its_gnuplot_script(write) -> None:
     text = 'set logscale y\nplot "-" using 1:2\n' + log2014({40: 90}, 90, 40, 40) + "\nend\n"
     assert read(write(text)).series[0].n == 90

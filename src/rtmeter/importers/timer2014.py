@@ -39,23 +39,27 @@ def read(source: SourceFile) -> Imported:
     used = [edge for edge, count in bins.items() if count]
     if not used:
         raise source.error("has no values", remedy=CUT)
-    names = [what for what, (_, most) in stated.items() if most == max(bins)]
+    length = int(loops[1]) if loops else sum(bins.values())
+    missing = length - sum(bins.values())
+    least = min(min(used), 0) if missing > 0 else min(used)
+    names = [what for what, found in stated.items() if found == (least, max(bins))]
     if not names:
+        message = f"reaches from {least} to {max(bins)} us, which is no stated minimum and maximum"
         remedy = "units are mixed (the summary in another than the histogram), or the file was edited"
-        raise source.error(
-            "does not end at the stated maximum", field="histogram", value=max(bins), remedy=remedy
-        )
+        raise source.error(message, field="histogram", remedy=remedy)
     # Truncation towards zero makes -3 hold what lies in (-4, -3], a bin lower than its name says; and what
     # lies in (-1, 0) is in no row at all.
     shifted = {edge - 1 if edge < 0 else edge: count for edge, count in bins.items()}
-    length = int(loops[1]) if loops else sum(bins.values())
-    missing = length - sum(bins.values())
+    doubts: list[Doubt] = []
     if missing:
         message = f"has {sum(bins.values()):,} values, and its loop length is {length}"
-        least = stated[names[0]][0]
-        if missing < 0 or least > 0 or len(bins) != max(bins) - min(least, 0) + 1:
+        if missing < 0 or len(bins) != max(bins) - least + 1:
             raise source.error(message, field="histogram", remedy=CUT)
         shifted[-1] = missing
+        doubts.append(Doubt("early_assumed", _EARLY.format(missing), ""))
+    if len(names) > 1:
+        message = f"minimum and maximum are those of {' and of '.join(names)}: {names[0]} is taken"
+        doubts.append(Doubt("quantity_assumed", message, ""))
     found = histogram(source, shifted, US, name=names[0], largest=max(bins))
     return Imported(
         "ros_realtime_tests",
@@ -65,5 +69,5 @@ def read(source: SourceFile) -> Imported:
         period_ns=int(timeout[1]) * US if timeout else None,
         unit="us",
         facts={"loops": loops[1]} if loops else {},
-        doubts=(Doubt("early_assumed", _EARLY.format(missing), ""),) if missing else (),
+        doubts=tuple(doubts),
     )
