@@ -17,6 +17,7 @@ from rich.console import Console
 
 from rtmeter import cli
 from rtmeter.cli import exit_codes
+from rtmeter.cli import screen as screens
 from rtmeter.cli.screen import histogram, line, screen
 from rtmeter.conditions.monitor import NOW
 from rtmeter.errors import RtmeterError
@@ -190,6 +191,28 @@ def test_a_cell_that_is_tried_again_runs(tmp_path: Path) -> None:
     write_wakeups(run / "b", draw(1, 1000))  # from the try before
     state = FollowedRun.at(run).state()
     assert (set(state.done), state.running) == ({"a"}, "b")
+
+
+def test_all_that_rigs_measure_at_once_have_begun_and_what_is_left_is_not_known(tmp_path: Path) -> None:
+    """The campaign's file alone names no rig, so none of its cells is one of these."""
+    run = a_run(tmp_path)
+    ids = [f"{cell}-rig-{rig}" for cell in "ab" for rig in range(4)]
+    rig = {"address": "ssh://rig", "labels": {}, "set": {}, "place": None}
+    rigs = {f"rig-{number}": rig for number in range(4)}
+    write_run(run, run_json(run) | {"cells": ids, "rigs": rigs}, CAMPAIGN)
+    (run / "b.partial").rmdir()
+    for cell in ids[:5]:
+        (run / f"{cell}{store.PARTIAL}").mkdir()
+    state = FollowedRun.at(run).state()
+    assert (state.begun, state.to_come, state.left_ns) == (tuple(ids[:5]), tuple(ids[5:]), None)
+    assert line(state) == "[5/8] measured: a-rig-0, a-rig-1, a-rig-2 and 2 more"
+    assert list(screens._lines(state, "#"))[1:] == [
+        "to come: b-rig-1, b-rig-2, b-rig-3",
+        "measured at the same time: a-rig-1, a-rig-2, a-rig-3 and 1 more",
+        "a-rig-0: starts",
+    ]
+    told = metrics.text(state).decode()
+    assert "rtmeter_cells_to_come 3.0" in told and "left_seconds" not in told
 
 
 def test_a_cell_alone_is_followed_too(tmp_path: Path) -> None:

@@ -50,13 +50,12 @@ def _has_blocks(console: Console) -> bool:
 def _lines(state: RunState, bar: str) -> Iterator[str]:
     tally = Counter(sorted(state.done.values()))
     done = ", ".join(f"{count} {outcome}" for outcome, count in tally.items())
-    total = len(state.done) + len(state.to_come) + (state.running is not None)
-    left = timedelta(seconds=round(state.left_ns / 1e9))
-    yield f"{state.name}: {len(state.done)} of {total} cells done{f' ({done})' if done else ''}, {left} left"
+    total = len(state.done) + len(state.to_come) + len(state.begun)
+    yield f"{state.name}: {len(state.done)} of {total} cells done{f' ({done})' if done else ''}{_left(state)}"
     if state.to_come:
-        named = ", ".join(state.to_come[:_NAMES])
-        more = len(state.to_come) - _NAMES
-        yield f"to come: {named}{f' and {more} more' if more > 0 else ''}"
+        yield f"to come: {_named(state.to_come)}"
+    if state.beside:
+        yield f"measured at the same time: {_named(state.beside)}"
     if state.running is None:
         return
     seen = state.seen
@@ -115,20 +114,30 @@ def machine_words(machine: Mapping[str, float]) -> str:
     return ", ".join(words)
 
 
+def _named(cells: tuple[str, ...]) -> str:
+    more = len(cells) - _NAMES
+    return ", ".join(cells[:_NAMES]) + (f" and {more} more" if more > 0 else "")
+
+
+def _left(state: RunState) -> str:
+    return "" if state.left_ns is None else f", {timedelta(seconds=round(state.left_ns / 1e9))} left"
+
+
 def line(state: RunState) -> str:
     """The same in one line, for where there is no terminal."""
-    total = len(state.done) + len(state.to_come) + (state.running is not None)
-    place = f"[{len(state.done) + (state.running is not None)}/{total}]"  # as `rtmeter run` counts them
+    begun = len(state.done) + len(state.begun)
+    place = f"[{begun}/{begun + len(state.to_come)}]"  # as `rtmeter run` counts them
     if state.running is None:
         how = "done" if not state.to_come else "ended" if state.ended else "nothing runs"
         return f"{place} {state.name}: {how}"
+    if state.beside:
+        return f"{place} measured: {_named(state.begun)}"
     if state.seen is None:
         return f"{place} {state.running}: starts"
-    seen, left = state.seen, timedelta(seconds=round(state.left_ns / 1e9))
+    seen = state.seen
     late = "" if seen.late is None else f", {seen.late:,} late"
     ends = "".join(f", {n:,} {end}" for end, n in (("lost", seen.lost), ("skipped", seen.skipped)) if n)
-    share, rest = (
-        (f"{seen.share:.0%}", f", {left} left") if seen.planned else (f"{seen.settled:,} releases", "")
-    )
+    share = f"{seen.share:.0%}" if seen.planned else f"{seen.settled:,} releases"
+    rest = _left(state) if seen.planned else ""
     words = f"{share}, max {microseconds(seen.max_ns)} us{late}{ends}{rest}"
     return "; ".join((f"{place} {state.running}: {words}", *seen.doubts))

@@ -41,7 +41,8 @@ def text(state: RunState) -> bytes:
         count = sum(one == outcome for one in state.done.values())
         gauge("cells_done", "Cells that are stored, by outcome.", count, outcome=outcome)
     gauge("cells_to_come", "Cells that have not begun.", len(state.to_come))
-    gauge("left_seconds", "Time that the releases to come take, as planned.", state.left_ns / _NS)
+    left = None if state.left_ns is None else state.left_ns / _NS
+    gauge("left_seconds", "Time that the releases to come take, as planned.", left)
     gauge("running", "Whether a cell is measured now.", float(state.running is not None))
     if state.running is not None and state.seen is not None:
         _cell(gauge, state.running, state.seen)

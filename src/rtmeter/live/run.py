@@ -20,17 +20,24 @@ from rtmeter.results.table import Stamp
 @dataclass(frozen=True, slots=True)
 class RunState:
     """``done``: the outcome of each cell that is stored, by id; ``running``: the one that is measured, with
-    what is seen of it; ``to_come``: the ids of the others; ``left_ns``: as planned; ``ended``: it says so;
-    ``damage``: why cells that are there cannot be read."""
+    what is seen of it; ``beside``: those that are at the same time, on other rigs; ``to_come``: the ids of
+    the others; ``left_ns``: as planned, None if that is not known; ``ended``: it says so; ``damage``: why
+    cells that are there cannot be read."""
 
     name: str
     done: dict[str, str]
     running: str | None
     seen: CellSeen | None
     to_come: tuple[str, ...]
-    left_ns: int
+    left_ns: int | None
     ended: bool = False
     damage: tuple[RtmeterError, ...] = ()
+    beside: tuple[str, ...] = ()
+
+    @property
+    def begun(self) -> tuple[str, ...]:
+        """All that are measured."""
+        return () if self.running is None else (self.running, *self.beside)
 
     @property
     def over(self) -> bool:
@@ -65,6 +72,7 @@ class FollowedRun:
     cells: tuple[Cell, ...]
     ids: tuple[str, ...]
     name: str
+    rigs: bool = False
     _running: RunningCell | None = field(default=None, init=False)
     _known: dict[tuple[str, int], str | RtmeterError] = field(default_factory=dict, init=False)
     _ended_at: tuple[Stamp, bool] | None = field(default=None, init=False)
@@ -95,23 +103,26 @@ class FollowedRun:
             except RtmeterError:
                 cells = ()  # of another version: what is left to do is then not known in time
         name = f"{about.campaign}, {folder.name}"
-        return cls(folder, cells, tuple(about.cells), name)
+        return cls(folder, cells, tuple(about.cells), name, about.rigs is not None)
 
     def state(self) -> RunState:
         """What is there now."""
         there = {entry.name: entry.inode() for entry in os.scandir(self.folder)}
-        running = next((one for one in self.ids if f"{one}{store.PARTIAL}" in there), None)
+        partial = [one for one in self.ids if f"{one}{store.PARTIAL}" in there]
+        running, beside = partial[0] if partial else None, tuple(partial[1:]) if self.rigs else ()
+        begun = {running, *beside}
         damage: list[RtmeterError] = []
         stored = self._done(there, damage)
-        done = {cell: outcome for cell, outcome in stored if cell != running}  # of an earlier try
+        done = {cell: outcome for cell, outcome in stored if cell not in begun}  # of an earlier try
         if running is None:
             self._running = None
         elif self._running is None or self._running.folder != self._partial(running):
             self._running = RunningCell(self._partial(running))
         seen = self._running.look() if self._running else None
-        to_come = tuple(one for one in self.ids if one not in done and one != running)
-        left_ns = self._left_ns(running, seen, to_come)
-        return RunState(self.name, done, running, seen, to_come, left_ns, self._ended(), tuple(damage))
+        to_come = tuple(one for one in self.ids if one not in done and one not in begun)
+        left_ns = self._left_ns(running, seen, (*beside, *to_come))
+        ended = self._ended()
+        return RunState(self.name, done, running, seen, to_come, left_ns, ended, tuple(damage), beside)
 
     def _ended(self) -> bool:
         try:
@@ -142,10 +153,12 @@ class FollowedRun:
             if known is not None:
                 yield cell, known if isinstance(known, str) else "damaged"
 
-    def _left_ns(self, running: str | None, seen: CellSeen | None, to_come: tuple[str, ...]) -> int:
+    def _left_ns(self, running: str | None, seen: CellSeen | None, others: tuple[str, ...]) -> int | None:
         planned = {cell.id: cell.planned_ns for cell in self.cells}
-        own = seen.left_ns if seen else planned.get(running or "", 0)
-        return own + sum(planned.get(cell, 0) for cell in to_come)
+        unseen = others if running is None or seen is not None else (running, *others)
+        if any(cell not in planned for cell in unseen):
+            return None
+        return (seen.left_ns if seen else 0) + sum(planned[cell] for cell in unseen)
 
 
 def outcome_of(record: CellRecord) -> str:
