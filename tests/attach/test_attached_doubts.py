@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from programs import ENDED, Program, T
 
+from rtmeter.attach.callbacks import Callback
 from rtmeter.attach.follow import Followed
 from rtmeter.host.root import Root
+from rtmeter.host.threads import Task
 from rtmeter.measure.programs import attached_record
 from rtmeter.measure.programs.program import Program as ProgramSeen
 from rtmeter.trace.recorder import RecordingTally
@@ -109,3 +112,25 @@ def test_a_job_that_had_not_ended_is_told_with_how_long_it_had_been_due() -> Non
     }
     [woken] = doubts(sleeping((0,)), end_ns=25 * MS + 400, until_wake=True).values()
     assert woken.endswith("had not ended then: it had woken, and is no row")
+
+
+def test_of_a_callback_all_threads_that_call_it_are_recorded() -> None:
+    root = Root()
+    attached: Any = SimpleNamespace(
+        root=root, tally=RecordingTally(1, 0, 0, (), False), marks=[], by="tracefs"
+    )
+    attached.event_ns = attached.anchors = None
+    loop = Task(4711, 4711, "loop", False, False, "S", "other", 120, 0, 1)
+    more = replace(loop, tid=4712, name="more", policy="fifo", priority=7)
+    followed = Followed(T, [(sleeping((0,)).trace, None)], None, 0)
+    meta = attached_record._meta(
+        attached, ProgramSeen(4711, 1, "", False, False, 0), loop, followed, given=False
+    )
+    callback = Callback("rcl_timer", (4711, 4712), None, None, 20 * MS, True, ())
+    attached_record._name(meta, callback, attached, [loop, more, replace(more, tid=4713)])
+    assert meta.adapter["thread"] == "loop, more"
+    assert [(one["tid"], one["policy"], one.get("priority")) for one in meta.threads] == [
+        (4711, "other", None),
+        (4712, "fifo", 7),
+        (4713, "fifo", 7),
+    ]

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 from rtmeter.attach.callbacks import Callback, Names, callbacks_of, names_of
 from rtmeter.attach.jobs import Job
 from rtmeter.explain.events import LOST, STATES, SWITCH, SYS_IN, WAKING, Event, Trace
 from rtmeter.explain.marks import Mark
+from rtmeter.measure.programs.following import written_of
 
 T, OTHER, MS = 7, 8, 1_000_000
 AT = 10**12
@@ -138,6 +140,64 @@ def test_what_it_keeps_waiting_was_called_no_more_until_the_end() -> None:
     assert [one.jobs[-1].ended for one in (stuck, alive, cancelled)] == [False, True, True]
 
 
+def in_turn(calls: int = 200) -> list[Mark]:
+    """A timer that two threads of an executor call in turn, each for 1 ms, 0.1 ms after it is due; each waits
+    for what is next once it gets the executor's lock."""
+    marks = []
+    for k in range(1, calls + 1):
+        mark = replace(call(k * 20 * MS + MS // 10, AT + k * 20 * MS), tid=(T, OTHER)[k % 2])
+        marks += [mark, replace(mark, time_ns=mark.time_ns + MS, what="end", values={})]
+        marks.append(replace(marks[-1], time_ns=marks[-1].time_ns + 25 * MS, what="wait"))
+    return sorted(marks, key=lambda mark: mark.time_ns)
+
+
+def test_a_callback_is_one_whichever_thread_of_an_executor_calls_it(tmp_path: Path) -> None:
+    marks = in_turn()
+    away = [Event(AT + 20 * MS + MS // 5, 0, SWITCH, OTHER, 0), Event(AT + 30 * MS, 0, SWITCH, 0, OTHER)]
+    (found,) = callbacks_of(marks, Trace(away), [T, OTHER], Names())
+    assert (found.name, set(found.tids), len(found.jobs)) == ("timer 20 ms", {T, OTHER}, 200)
+    assert {(job.wake_ns - job.release_ns, job.free_ns - job.wake_ns) for job in found.jobs} == {
+        (MS // 10, MS)
+    }
+    assert [job.busy_ns for job in found.jobs[:3]] == [MS // 10, MS, MS], "of its own thread"
+    written = written_of(Trace(), T, tmp_path / "rows.parquet", found.period_ns, 0, found.jobs)
+    assert (written.rows, written.served, written.followed.skipped) == (200, 200, 0)
+
+
+def test_a_callbacks_threads_are_told_who_called_it_most_often_first() -> None:
+    for tids in ([T, OTHER], [OTHER, T]):
+        (found,) = callbacks_of(in_turn(3), Trace(), tids, Names())
+        assert found.tids == (OTHER, T)
+
+
+def test_of_a_timer_a_call_may_be_lost_since_the_call_before_in_whichever_thread() -> None:
+    lost = Event(AT + 50 * MS, 0, LOST, value=3)
+    (found,) = callbacks_of(in_turn(5), Trace([Event(AT + 49 * MS, 0, SYS_IN, T), lost]), [T, OTHER], Names())
+    assert [job.known for job in found.jobs] == [True, True, False, True, True]
+
+
+def test_of_what_came_a_waking_may_be_lost_since_the_call_before_in_its_own_thread() -> None:
+    marks = [*taken(20, "/tick"), wait(60), *taken(320, "/tick"), wait(360)]
+    marks += [replace(mark, tid=OTHER) for mark in (*taken(220, "/tick"), wait(260))]
+    events = [*woken(0), *woken(130), Event(AT + 205, 0, WAKING, 0, OTHER)]
+    trace = Trace(sorted([*events, Event(AT + 150, 0, LOST, value=3)], key=lambda event: event.time_ns))
+    (found,) = callbacks_of(sorted(marks, key=lambda one: one.time_ns), trace, [T, OTHER], Names())
+    assert [job.known for job in found.jobs] == [True, True, False]
+
+
+def test_what_one_thread_keeps_waiting_another_does_not_call_either() -> None:
+    """Of a group of callbacks that exclude one another; who was called after that is not kept."""
+    hang = [wait(5), call(120, AT + 100, timer=2, period=100)]
+    for at, until_ns in ((90, AT + 900), (130, None)):
+        mark = replace(call(at, AT + 80, timer=3, period=20), tid=OTHER)
+        mine = [call(60, AT + 60, timer=3, period=20), wait(65)]
+        its = [mark, replace(wait(at + 10), tid=OTHER)]
+        marks = sorted([*hang, *mine, *its], key=lambda one: one.time_ns)
+        found = callbacks_of(marks, Trace(woken(0)), [T, OTHER], Names(), (), AT + 900)
+        (kept,) = [one for one in found if one.handle == 3]
+        assert kept.jobs[-1].until_ns == until_ns
+
+
 def test_a_switch_that_is_not_told_costs_no_time_on_the_cpu() -> None:
     events = [sleeps(-50), Event(AT, 0, WAKING, 0, T), sleeps(200)]
     (found,) = within([call(20, AT), wait(120)], events)
@@ -217,7 +277,7 @@ def test_callbacks_that_are_called_the_same_are_numbered() -> None:
 
 
 def test_a_callbacks_name_is_of_its_topic_or_service() -> None:
-    callback = Callback("message", T, None, None, None, False, ())
+    callback = Callback("message", (T,), None, None, None, False, ())
     assert callback.name == "a topic"
     assert replace(callback, resource="/tick", number=2).name == "/tick #2"
     assert replace(callback, kind="service").name == "service of unknown name"

@@ -26,7 +26,7 @@ from rtmeter.measure.programs.attaching import place
 from rtmeter.measure.programs.looking import LOOK_S
 from rtmeter.results import store
 from rtmeter.results.record import CellRecord
-from rtmeter.trace.rcl import NAMING, found_among, loaded_by
+from rtmeter.trace.rcl import NAMING, PROBES, found_among, loaded_by, what_of
 from rtmeter.trace.symbols import offsets_of
 from waiting import until
 
@@ -300,6 +300,18 @@ def _probed(program: str, environment: Mapping[str, str]) -> list[str]:
     found = found_among(loaded_by(program, environment, Root()), NAMING, Root())
     assert found is not None
     return [line.split()[1].partition(":")[0] for line in found.lines]
+
+
+def test_the_end_of_what_an_executors_thread_of_rclcpps_was_given_is_told(tmp_path: Path) -> None:
+    """Before the thread waits for the executor's lock."""
+    source, library = tmp_path / "l.cpp", tmp_path / "librclcpp.so"
+    of_it = "namespace rclcpp { struct AnyExecutable { virtual ~AnyExecutable(); }; }"
+    source.write_text(of_it + "\nrclcpp::AnyExecutable::~AnyExecutable() {}\n")
+    subprocess.run(["c++", "-shared", "-fPIC", "-o", library, source], check=True)
+    found = found_among([str(library)], PROBES, Root())
+    assert found is not None
+    [line] = found.lines
+    assert what_of(line.split()[0].partition("/")[2]) == "end"
 
 
 def test_a_kernel_without_uprobes_is_named(tmp_path: Path) -> None:

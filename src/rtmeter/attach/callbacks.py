@@ -3,6 +3,7 @@
 A job of a callback begins when rcl gives its executor a timer that is due, or what came (a message, a
 request, a response), and ends when the executor turns to something else: the next of them, or to wait. A
 timer's release is when rcl holds it to be due; of what came the last waking of the executor's thread before.
+An executor of several threads calls a callback in any of them: each of its jobs is of the thread that did.
 """
 
 from __future__ import annotations
@@ -47,10 +48,10 @@ class Names:
 class Callback:
     """``node`` is None where the program's start was not seen; ``resource``: the name of a subscription's
     topic, of a service, or of the one that a client calls; ``period_ns`` of a timer. ``due_told``: whether
-    its releases are when it was due."""
+    its releases are when it was due. ``tids``: the threads that called it, who did most often first."""
 
     kind: str
-    tid: int
+    tids: tuple[int, ...]
     node: str | None
     resource: str | None
     period_ns: int | None
@@ -113,38 +114,42 @@ def callbacks_of(
     """Those of the threads ``tids`` that were called, in the order in which they were first. ``offsets_ns``:
     what other clocks show more than the monotonic one. ``end_ns``: when the recording ended, of those that
     had not ended then (None: they are left out)."""
-    found: dict[tuple[str, int, int], list[_Begun]] = {}
-    for tid in tids:
-        for one in _begun([mark for mark in marks if mark.tid == tid]):
-            found.setdefault((one.kind, one.handle, tid), []).append(one)
-    threads = {
-        tid: _Thread(trace, tid, [mark for mark in marks if mark.tid == tid])
-        for tid in {tid for _, _, tid in found}
-    }
+    acts = {tid: [mark for mark in marks if mark.tid == tid] for tid in tids}
+    found: dict[tuple[str, int], list[_Begun]] = {}
+    for one in sorted((one for its in acts.values() for one in _begun(its)), key=lambda one: one.begin_ns):
+        found.setdefault((one.kind, one.handle), []).append(one)
+    calling = {one.tid for begun in found.values() for one in begun}
+    threads = {tid: _Thread(trace, tid, acts[tid]) for tid in calling}
     gaps = _gaps(trace)
     callbacks = []
-    for (kind, handle, tid), begun in found.items():
+    stuck: dict[int, int] = {}
+    for (kind, handle), begun in found.items():
         dues = _dues(begun, offsets_ns) if kind == TIMER else None
         read = [one.period_ns for one in begun if one.period_ns is not None]
         period = names.periods.get(handle) or (read[0] if dues is not None and read else None)
         node = names.owners.get(handle)
         released = kind if dues is not None else MESSAGE
-        jobs = tuple(_jobs(begun, dues, threads[tid], gaps, released, end_ns))
+        done = list(_jobs(begun, dues, threads, gaps, released, end_ns))
         resource = next((one.resource for one in begun if one.resource), None)
-        if jobs:
-            callbacks.append(Callback(kind, tid, node, resource, period, dues is not None, jobs, handle))
+        stuck |= {tid: job.wake_ns for tid, job in done if not job.ended}
+        if done:
+            by = tuple(tid for tid, _ in Counter(tid for tid, _ in done).most_common())
+            jobs = tuple(job for _, job in done)
+            callbacks.append(Callback(kind, by, node, resource, period, dues is not None, jobs, handle))
     if end_ns is not None:
-        stuck = {one.tid: one.jobs[-1].wake_ns for one in callbacks if not one.jobs[-1].ended}
-        callbacks = [_kept_waiting(one, stuck.get(one.tid), end_ns) for one in callbacks]
+        callbacks = [_kept_waiting(one, stuck, end_ns) for one in callbacks]
     return list(_numbered(sorted(callbacks, key=lambda one: one.jobs[0].wake_ns)))
 
 
-def _kept_waiting(callback: Callback, since_ns: int | None, end_ns: int) -> Callback:
-    """Of a timer that was called until its thread began what had not ended at the recording's end: it was
-    called no more until then."""
+def _kept_waiting(callback: Callback, stuck: Mapping[int, int], end_ns: int) -> Callback:
+    """Of a timer that was called until a thread of its began what had not ended at the recording's end: it
+    was called no more until then. ``stuck``: when each such thread began that."""
     *others, last = callback.jobs
     period = callback.period_ns if callback.due_told else None
-    if since_ns is None or period is None or not last.ended or last.release_ns + 2 * period < since_ns:
+    if period is None or not last.ended:
+        return callback
+    since = (stuck[tid] for tid in callback.tids if tid in stuck)
+    if not any(last.wake_ns <= at <= last.release_ns + 2 * period for at in since):
         return callback
     return replace(callback, jobs=(*others, replace(last, until_ns=end_ns)))
 
@@ -153,6 +158,7 @@ def _kept_waiting(callback: Callback, since_ns: int | None, end_ns: int) -> Call
 class _Begun:
     kind: str
     handle: int
+    tid: int
     begin_ns: int
     end_ns: int | None = None
     due_ns: int | None = None
@@ -176,16 +182,15 @@ def _begun(marks: Sequence[Mark]) -> Iterator[_Begun]:
             now = None
         if mark.what in _CALLS and not again:
             values = {name: int(mark.values[name]) for name in ("timer", "due", "period")}
-            now = _Begun(
-                TIMER, values["timer"], mark.time_ns, due_ns=values["due"], period_ns=values["period"]
-            )
+            due = values["due"], values["period"]
+            now = _Begun(TIMER, values["timer"], mark.tid, mark.time_ns, None, *due)
         elif mark.what in _TAKES:
             taking, resource = (_TAKES[mark.what], int(mark.values["handle"])), None
         elif mark.what == "resource":
             resource = str(mark.values["name"])
         elif mark.what == "took" and taking is not None:
             if mark.values["result"] == TAKEN:
-                now = _Begun(*taking, mark.time_ns, resource=resource)
+                now = _Begun(*taking, mark.tid, mark.time_ns, resource=resource)
             taking = None
         before = mark
     if now is not None:
@@ -205,14 +210,16 @@ def _dues(begun: Sequence[_Begun], offsets_ns: Iterable[int]) -> list[int] | Non
 def _jobs(
     begun: Sequence[_Begun],
     dues: list[int] | None,
-    thread: _Thread,
+    threads: Mapping[int, _Thread],
     gaps: Ints,
     kind: str,
     end_ns: int | None,
-) -> Iterator[Job]:
-    """Those that are seen whole, and one that had not ended at the recording's end."""
-    last_free = None
+) -> Iterator[tuple[int, Job]]:
+    """Those that are seen whole, and what had not ended when the recording did, each with its thread."""
+    last_free: int | None = None
+    freed: dict[int, int] = {}
     for place, one in enumerate(begun):
+        thread = threads[one.tid]
         free_ns = one.end_ns if thread.says_waits else one.end_ns or thread.sleeps_after(one.begin_ns)
         ended = free_ns is not None
         if free_ns is None and not thread.has_ended:
@@ -220,12 +227,14 @@ def _jobs(
         release_ns = dues[place] if dues is not None else thread.woken_before(one.begin_ns)
         if free_ns is None or release_ns is None:
             continue
-        since = one.begin_ns if last_free is None else last_free
+        # a call by any thread may be lost since the call before; a waking of its own since its own
+        since = last_free if dues is not None else freed.get(one.tid)
+        since = one.begin_ns if since is None else min(since, one.begin_ns)
         unknown = bool(len(gaps)) and bool(((gaps[:, 0] < free_ns) & (gaps[:, 1] >= since)).any())
         busy_ns = thread.ran(free_ns) - thread.ran(one.begin_ns)
         job = Job(release_ns, one.begin_ns, free_ns, busy_ns, kind, None, known=not unknown)
-        yield job if ended else replace(job, ended=False, until_ns=end_ns)
-        last_free = free_ns
+        yield one.tid, job if ended else replace(job, ended=False, until_ns=end_ns)
+        last_free = freed[one.tid] = free_ns
 
 
 class _Thread:

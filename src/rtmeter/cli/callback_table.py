@@ -27,11 +27,10 @@ def show_callbacks(called: Sequence[Called], lacking: Sequence[str], *, as_json:
     for head in ("callback", "node", "thread", "id", "calls", "period\nus"):
         table.add_column(head)
     for one in called:
-        period, task = one.callback.period_ns, one.task
-        calls = str(len(one.callback.jobs))
-        table.add_row(
-            one.callback.name, one.callback.node or "–", task.name, str(task.tid), calls, us(period)
-        )
+        names = ", ".join(dict.fromkeys(task.name for task in one.tasks))
+        ids = ", ".join(str(task.tid) for task in one.tasks)
+        calls, period = str(len(one.callback.jobs)), us(one.callback.period_ns)
+        table.add_row(one.callback.name, one.callback.node or "–", names, ids, calls, period)
     print_table(console(), table, [])
     said = [f"this program has no {function}: {LACKING[function]}" for function in lacking]
     if any(one.callback.node is None for one in called):

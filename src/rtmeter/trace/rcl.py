@@ -62,8 +62,10 @@ PROBES = (
     *_takes("take_response", "rcl_take_response_with_info", "rmw_take_response"),
     Uprobe("wait", "rcl_wait"),
     Uprobe("end", "ros_trace_callback_end"),
+    Uprobe("end", "_ZN6rclcpp13AnyExecutableD1Ev"),
 )
-"""While callbacks are measured."""
+"""While callbacks are measured. The last is rclcpp::AnyExecutable's destructor: an executor's thread has done
+what it was given, and then may wait for the executor's lock, which those that wait in rcl_wait hold."""
 
 _MADE = "handle=%{0}:x64 node=%{1}:x64"
 

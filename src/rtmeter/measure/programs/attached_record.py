@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from rtmeter.attach.callbacks import Callback
 from rtmeter.attach.follow import Followed
 from rtmeter.attach.grid import LARGEST_GAP
 from rtmeter.errors import RtmeterError
+from rtmeter.host.root import Root
 from rtmeter.host.threads import Task, allowed_cpus, read_task
 from rtmeter.machine.facts import facts_of
 from rtmeter.measure.programs.attaching import Attached
@@ -45,15 +46,17 @@ def measured_loop(
     folder: Path,
     written: Written,
     callback: Callback | None = None,
+    others: Sequence[Task] = (),
 ) -> MeasuredLoop:
-    """Of the thread, or of a callback that it calls; its rows become samples.parquet in ``folder``."""
+    """Of the thread, or of a callback that it calls, and ``others``, less often; its rows become
+    samples.parquet in ``folder``."""
     followed, asked = written.followed, cell.config["attach"]
     loop = followed.loop
     config = cell.config | {"warm_up": followed.warm_up, "samples": written.rows - followed.warm_up}
     config["period_ns"] = loop.period_ns or cell.config["period_ns"]
     meta = _meta(attached, program, task, followed, given=asked["period_given"])
     if callback is not None:
-        _name(meta, callback, attached)
+        _name(meta, callback, attached, [task, *others])
     error = None if written.served else _nothing(task, followed, callback)
     if written.rows:
         shutil.move(written.file, folder / store.SAMPLES)
@@ -61,13 +64,15 @@ def measured_loop(
     return MeasuredLoop(config, meta, written.rows, doubts, error, _cut(program, task, followed))
 
 
-def _name(meta: LogMeta, callback: Callback, attached: Attached) -> None:
-    """What is told of a callback beside its thread; the events of a job are those of any of that thread."""
+def _name(meta: LogMeta, callback: Callback, attached: Attached, tasks: Sequence[Task]) -> None:
+    """What is told of a callback beside its threads; the events of a job are those of any of the first."""
     about = {"callback": callback.name} | callback.about
+    about["thread"] = ", ".join(dict.fromkeys(task.name for task in tasks))
+    meta.threads.extend(_measured(attached.root, task) for task in tasks[1:])
     meta.adapter.update({name: value for name, value in about.items() if value is not None})
     if callback.period_ns is not None and meta.grid is not None and meta.grid["period_from"] == "mode":
         meta.grid["period_from"] = "timer"
-    marks = [mark for mark in attached.marks if mark.tid == callback.tid]
+    marks = [mark for mark in attached.marks if mark.tid == tasks[0].tid]
     jobs = sum(mark.what in ("call", "took") for mark in marks)
     if jobs and meta.instrument["events_per_job"] is not None:
         events = meta.instrument["events_per_job"] * len(callback.jobs) / jobs
@@ -97,17 +102,8 @@ def _nothing(task: Task, followed: Followed, callback: Callback | None) -> Rtmet
 def _meta(attached: Attached, program: Program, task: Task, followed: Followed, *, given: bool) -> LogMeta:
     loop, sleeps = followed.loop, followed.seen
     root = attached.root
-    scheduling: dict[str, Any] = {"policy": task.policy}
-    if task.policy in ("fifo", "rr"):
-        scheduling["priority"] = task.priority
-    cpus = sorted(allowed_cpus(root, task) or ())
-    thread = {
-        "tid": task.tid,
-        "name": task.name,
-        "role": "measured",
-        "stamps": True,
-        "cpus": cpus,
-    } | scheduling
+    thread = _measured(root, task)
+    scheduling = {key: thread[key] for key in ("policy", "priority") if key in thread}
     per_job = sleeps.events / followed.jobs if followed.jobs else None
     cost = {"by": attached.by, "event_ns": attached.event_ns, "events_per_job": per_job}
     if per_job is not None and attached.event_ns is not None:
@@ -115,7 +111,7 @@ def _meta(attached: Attached, program: Program, task: Task, followed: Followed, 
     tally = attached.tally
     return LogMeta(
         measurement="loop",
-        effective={"scheduling": scheduling, "cpus": cpus, "overrun": "skip"},
+        effective={"scheduling": scheduling, "cpus": thread["cpus"], "overrun": "skip"},
         threads=[thread],
         instrument=cost,
         counters={
@@ -137,6 +133,14 @@ def _meta(attached: Attached, program: Program, task: Task, followed: Followed, 
         machine=facts_of(root),
         clock={"id": "CLOCK_MONOTONIC"} | ({"anchors": attached.anchors} if attached.anchors else {}),
     )
+
+
+def _measured(root: Root, task: Task) -> dict[str, Any]:
+    """A thread of the record."""
+    cpus = sorted(allowed_cpus(root, task) or ())
+    of_it = {"tid": task.tid, "name": task.name, "role": "measured", "stamps": True, "cpus": cpus}
+    of_it["policy"] = task.policy
+    return of_it | ({"priority": task.priority} if task.policy in ("fifo", "rr") else {})
 
 
 def _cut(program: Program, task: Task, followed: Followed) -> Doubt | None:

@@ -43,9 +43,9 @@ _LOOKS = 10
 
 @dataclass(frozen=True, slots=True)
 class Called:
-    """A callback, and the thread that called it."""
+    """A callback, and the threads that called it, who did most often first."""
 
-    task: Task
+    tasks: tuple[Task, ...]
     callback: Callback
 
     @property
@@ -59,7 +59,7 @@ class Called:
         callback = self.callback
         about: dict[str, Any] = {"callback": callback.name, "topic": None, "service": None} | callback.about
         about |= {"period_ns": callback.period_ns, "calls": len(callback.jobs)}
-        return about | {"thread": self.task.name, "tid": self.task.tid}
+        return about | {"threads": [{"tid": task.tid, "name": task.name} for task in self.tasks]}
 
 
 class ByName(Together):
@@ -119,6 +119,10 @@ class ByName(Together):
                 self._meeting.pause(LOOK_S)
             if not looks_left or self.of(attached, tasks):
                 break
+        attached.trace()
+        # Of an executor's threads any may call what is due next.
+        acting = {mark.tid for mark in attached.marks}
+        self.tasks = [task for task in tasks if task.tid in acting] if len(acting) == 1 else tasks
         if self._start is not None:
             self._learn_names(self._start)
             self._start = None
@@ -129,7 +133,7 @@ class ByName(Together):
         trace, by_id = attached.trace(), {task.tid: task for task in tasks}
         told = self._names, attached.offsets_ns, attached.end_ns
         found = callbacks_of(attached.marks, trace, by_id, *told)
-        return [Called(by_id[one.tid], one) for one in found]
+        return [Called(tuple(by_id[tid] for tid in one.tids), one) for one in found]
 
     def sources(self) -> list[tuple[Cell, ByAttaching]]:
         """The cell of each callback that is called, and what measures it."""
@@ -138,12 +142,12 @@ class ByName(Together):
         if not seen:
             message = f"sees no callback in {LOOK_S:g} s"
             raise RtmeterError(message, field=FIELD, remedy="is anything due, or sent, in that time?")
-        self.tasks = list({one.task.tid: one.task for one in seen}.values())
         names = [slug(one.name) for one in seen]
         found: list[tuple[Cell, ByAttaching]] = []
         for place, (one, name) in enumerate(zip(seen, names, strict=True)):
             name = name if names.count(name) == 1 else f"{name}-{names[: place + 1].count(name)}"
-            asked = self._cell.config["attach"] | {"thread": str(one.task.tid), "callback": one.name}
+            threads = ", ".join(str(task.tid) for task in one.tasks)
+            asked = self._cell.config["attach"] | {"thread": threads, "callback": one.name}
             cell = replace(
                 self._cell, id=f"{self._cell.id}-{name}", config=self._cell.config | {"attach": asked}
             )
@@ -155,7 +159,7 @@ class ByName(Together):
         if self._recorded is None:
             with self._attached(self.tasks, folder) as attached:
                 doubts = self._meeting.wait(self.program, self.tasks)
-            self.now = {(c.callback.handle, c.callback.tid): c for c in self.of(attached, self.tasks)}
+            self.now = {(c.callback.kind, c.callback.handle): c for c in self.of(attached, self.tasks)}
             self._recorded = attached, [*doubts, *_lacking(self.found), *self._unnamed()]
         return self._recorded
 
@@ -182,20 +186,22 @@ class _OneCallback(ByAttaching):
 
     def run(self, folder: Path, stop: Stop, on_progress: OnProgress, standing: Standing) -> Outcome:
         del on_progress, standing
-        self.look_at(self._seen.task, self._all.root)
+        self.look_at(self._seen.tasks[0], self._all.root)
         attached, doubts = self._all.recorded(folder)
         callback = self._seen.callback
-        now = self._all.now.get((callback.handle, callback.tid))
-        called = now.callback if now is not None else replace(callback, jobs=())
+        not_called = replace(self._seen, callback=replace(callback, jobs=()))
+        now = self._all.now.get((callback.kind, callback.handle), not_called)
+        called, tasks = now.callback, now.tasks
         period_ns = self.period_ns or called.period_ns
         written = written_of(
-            *(attached.trace(), called.tid, folder / FOLLOWED, period_ns, self.warm_up_ns),
+            *(attached.trace(), tasks[0].tid, folder / FOLLOWED, period_ns, self.warm_up_ns),
             jobs=called.jobs,
             overdue_ns=self.overdue_ns,
             until_wake=self.until_wake,
         )
         self._loop = measured_loop(
-            attached, self._all.program, self._seen.task, self._cell, folder, written, called
+            *(attached, self._all.program, tasks[0], self._cell, folder, written, called),
+            others=tasks[1:],
         )
         if error := self._loop.error:
             return Outcome("failed", error, tuple(doubts))
