@@ -101,8 +101,6 @@ class Life:
         begin_ns = whole[self.dice.choice(at)].time_ns // PART_NS * PART_NS
         room = [place for place in at if begin_ns <= whole[place].time_ns < begin_ns + PART_NS]
         kept = room[self.dice.randrange(1, len(room)) :] if len(room) > 1 else room
-        if kept and whole[kept[0] - 1].event == kinds.TIMER_FIRED:  # with its waking it is one record
-            kept = kept[1:]
         if not kept:
             return whole
         gone = set(room) - set(kept)
@@ -229,6 +227,20 @@ def test_a_lock_that_was_waited_for_at_the_beginning_is_no_job() -> None:
     program.sleep(1300, 2000, 2100)
     program.sleep(2300, 3000, 3100)
     assert [(job.release_ns, job.waits) for job in jobs_at_once(program)] == [(1000, 0), (2000, 0)]
+
+
+@pytest.mark.parametrize(("between", "known"), [(False, [3000]), (True, [2010, 3000])])
+def test_a_waking_right_after_lost_events_may_be_a_timers(between: bool, known: list[int]) -> None:
+    """Whose firing was the last that was lost; not where another event of that CPU lies between."""
+    program = sleeping_thrice()
+    program.sleep(3300, 4000, 4100)
+    gone = [event for event in program.events if 1200 < event.time_ns < 2010]
+    program.events = [event for event in program.events if event not in gone]
+    lost_at = 2009 if between else 2010
+    if between:
+        program.events.append(Event(lost_at, 0, kinds.SYS_OUT, 99, name="getppid"))
+    program.events.insert(0, Event(lost_at, 0, kinds.LOST, value=len(gone)))
+    assert [job.release_ns for job in jobs_at_once(program) if job.known] == known
 
 
 def test_who_is_seen_not_to_sleep_after_a_loss_was_woken_on_the_way_to_it() -> None:

@@ -139,7 +139,7 @@ class Reader:
             else:
                 self._come()
         elif kind == WAKING:
-            self._wake(trace.cpu[row])
+            self._wake(row)
         elif kind == SYS_IN:
             self._enter(trace.name_of(row))
         elif kind == SYS_OUT:
@@ -238,13 +238,15 @@ class Reader:
         else:
             self._fired = (trace.cpu[row], due, name)
 
-    def _wake(self, cpu: int) -> None:
+    def _wake(self, row: int) -> None:
         fired, self._fired = self._fired, None
+        cpu = self._trace.cpu[row]
         if self._held:
             self._held = False
             return
         by_timer = fired if fired is not None and fired[0] == cpu and fired[1] != NO_VALUE else None
-        unclear = fired is not None and by_timer is None  # a timer whose expiry is not known
+        # a timer whose expiry is not known, or whose firing may be the last that was lost
+        unclear = by_timer is None and (fired is not None or self._follows_lost(row))
         waking = _Waking(self._now, by_timer[1:] if by_timer else None, not unclear)
         if self._on_since is not None and cpu != self._cpu:
             self._early = waking
@@ -258,6 +260,15 @@ class Reader:
             self._open = Sleep(self._now, 0, 0, None, MESSAGE, self._call, self._ran(), 0)
         self._open = self._ended_by(waking, self._open)
         self._woken = True
+
+    def _follows_lost(self, row: int) -> bool:
+        """Whether what came just before it on its CPU was lost."""
+        if self._whole:
+            return False
+        before = row - 1
+        while before >= 0 and self._trace.cpu[before] != self._trace.cpu[row]:
+            before -= 1
+        return before >= 0 and self._trace.event[before] == LOST
 
     def _sleeps_in_call(self) -> None:
         """A thread sleeps in system calls only, where these are told."""
