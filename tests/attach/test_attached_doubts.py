@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,13 +12,19 @@ from programs import ENDED, Program, T
 
 from rtmeter.attach.callbacks import Callback
 from rtmeter.attach.follow import Followed
+from rtmeter.campaign.matrix import cell_from
+from rtmeter.campaign.rules import settle
 from rtmeter.host.root import Root
 from rtmeter.host.threads import Task
 from rtmeter.measure.programs import attached_record
+from rtmeter.measure.programs.following import Written
 from rtmeter.measure.programs.program import Program as ProgramSeen
+from rtmeter.measure.programs.program import ended_doubt
+from rtmeter.model import Doubt
 from rtmeter.trace.recorder import RecordingTally
 
 MS = 1_000_000
+LOOP = Task(4711, 4711, "loop", False, False, "S", "other", 120, 0, 1)
 NOBODY = 2**30
 
 
@@ -33,6 +40,12 @@ def doubts(
     task: Any = SimpleNamespace(tid=NOBODY)
     known: Any = SimpleNamespace(debugged=False)
     return {doubt.type: doubt.message for doubt in attached_record._doubts(attached, known, task, followed)}
+
+
+def a_recording() -> Any:
+    tally = RecordingTally(1, 0, 0, (), False)
+    of_it: dict[str, Any] = {"marks": [], "by": "tracefs", "event_ns": None, "anchors": None}
+    return SimpleNamespace(root=Root(), tally=tally, **of_it)
 
 
 @pytest.mark.parametrize(
@@ -56,6 +69,35 @@ def test_what_ended_a_thread_before_its_recording_is_told(how: str, kind: str | 
     task: Any = SimpleNamespace(tid=7, name="loop")
     cut = attached_record._cut(ProgramSeen(4711, 1, "/bin/loop", False, False, 0), task, followed)
     assert (cut and cut.type, said in (cut.message if cut else "")) == (kind, True)
+
+
+@pytest.mark.parametrize(
+    ("does", "cut", "said"),
+    [
+        ("ends", None, "ended before it did a whole job"),
+        ("execs", None, "became another program before it did a whole job"),
+        ("", ended_doubt("the program"), "ended before it did a whole job"),
+        ("", None, "never woke in that time"),
+    ],
+)
+def test_of_a_thread_that_ended_at_once_it_is_not_said_what_it_waits_for(
+    tmp_path: Path, does: str, cut: Doubt | None, said: str
+) -> None:
+    """Beside others of its program that go on, or with the program."""
+    program = Program()
+    if does == "ends":
+        program.leave(10, ENDED)
+    elif does == "execs":
+        program.back(10, "execve")
+    else:
+        program.events.clear()
+    written = Written(Followed(T, [(program.trace, None)], None, 0), tmp_path / "rows.parquet")
+    written.write()
+    options = {"measurement": "loop", "adapter": "attached", "pid": 1, "duration": "1s"}
+    cell = cell_from(settle(options), "cell", {})
+    given = a_recording(), ProgramSeen(4711, 1, "", False, False, 0), LOOP, cell, tmp_path, written
+    loop = attached_record.measured_loop(*given, [] if cut is None else [cut])
+    assert (loop.error and loop.error.message) == said
 
 
 def sleeping(offsets_us: tuple[int, ...], cycles: int = 20) -> Program:
@@ -115,12 +157,7 @@ def test_a_job_that_had_not_ended_is_told_with_how_long_it_had_been_due() -> Non
 
 
 def test_of_a_callback_all_threads_that_call_it_are_recorded() -> None:
-    root = Root()
-    attached: Any = SimpleNamespace(
-        root=root, tally=RecordingTally(1, 0, 0, (), False), marks=[], by="tracefs"
-    )
-    attached.event_ns = attached.anchors = None
-    loop = Task(4711, 4711, "loop", False, False, "S", "other", 120, 0, 1)
+    attached, loop = a_recording(), LOOP
     more = replace(loop, tid=4712, name="more", policy="fifo", priority=7)
     followed = Followed(T, [(sleeping((0,)).trace, None)], None, 0)
     meta = attached_record._meta(

@@ -159,7 +159,7 @@ class ByAttaching:
     ) -> Outcome:
         """What the recording of the thread comes to; record() stores it."""
         attached.trace()
-        self._loop = measured_loop(attached, program, task, self._cell, folder, written)
+        self._loop = measured_loop(attached, program, task, self._cell, folder, written, doubts)
         if error := self._loop.error:
             return Outcome("failed", error, tuple(doubts))
         return self._outcome(doubts, stop)

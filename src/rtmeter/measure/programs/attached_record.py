@@ -18,7 +18,7 @@ from rtmeter.host.threads import Task, allowed_cpus, read_task
 from rtmeter.machine.facts import facts_of
 from rtmeter.measure.programs.attaching import Attached
 from rtmeter.measure.programs.following import Written
-from rtmeter.measure.programs.program import Program, ended_doubt, replaced_doubt
+from rtmeter.measure.programs.program import CUT_SHORT, REPLACED, Program, ended_doubt, replaced_doubt
 from rtmeter.model import Cell, Doubt
 from rtmeter.results import store
 from rtmeter.samples.meta import LogMeta
@@ -45,11 +45,12 @@ def measured_loop(
     cell: Cell,
     folder: Path,
     written: Written,
+    told: Sequence[Doubt],
     callback: Callback | None = None,
     others: Sequence[Task] = (),
 ) -> MeasuredLoop:
     """Of the thread, or of a callback that it calls, and ``others``, less often; its rows become
-    samples.parquet in ``folder``."""
+    samples.parquet in ``folder``. ``told``: what was seen of the program beside its recording."""
     followed, asked = written.followed, cell.config["attach"]
     loop = followed.loop
     config = cell.config | {"warm_up": followed.warm_up, "samples": written.rows - followed.warm_up}
@@ -57,11 +58,12 @@ def measured_loop(
     meta = _meta(attached, program, task, followed, given=asked["period_given"])
     if callback is not None:
         _name(meta, callback, attached, [task, *others])
-    error = None if written.served else _nothing(task, followed, callback)
+    cut = _cut(program, task, followed) or next((one for one in told if one.type in CUT_SHORT), None)
+    error = None if written.served else _nothing(task, followed, callback, cut)
     if written.rows:
         shutil.move(written.file, folder / store.SAMPLES)
     doubts = tuple(_doubts(attached, program, task, followed))
-    return MeasuredLoop(config, meta, written.rows, doubts, error, _cut(program, task, followed))
+    return MeasuredLoop(config, meta, written.rows, doubts, error, cut)
 
 
 def _name(meta: LogMeta, callback: Callback, attached: Attached, tasks: Sequence[Task]) -> None:
@@ -81,13 +83,18 @@ def _name(meta: LogMeta, callback: Callback, attached: Attached, tasks: Sequence
             meta.instrument["traced_ns_per_job"] = events * attached.event_ns
 
 
-def _nothing(task: Task, followed: Followed, callback: Callback | None) -> RtmeterError:
-    """Why no job was seen whole."""
+def _nothing(
+    task: Task, followed: Followed, callback: Callback | None, cut: Doubt | None = None
+) -> RtmeterError:
+    """Why no job was seen whole; ``cut``: what ended the thread."""
     if callback is not None:
         how = "ended no job" if callback.jobs else "was not called"
         message, remedy = f"{how} in that time", "measure for longer"
         return RtmeterError(message, field="callback", value=callback.name, remedy=remedy)
-    if followed.slept or followed.seen.left:
+    if cut is not None:
+        ended = "became another program" if cut.type == REPLACED else "ended"
+        message, remedy = f"{ended} before it did a whole job", "attach to it while it works"
+    elif followed.slept or followed.seen.left:
         message, remedy = "did one job at most in that time", "measure for longer"
     elif followed.seen.switches or task.state == "R":
         message, remedy = (

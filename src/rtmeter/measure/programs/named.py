@@ -200,7 +200,7 @@ class _OneCallback(ByAttaching):
             until_wake=self.until_wake,
         )
         self._loop = measured_loop(
-            *(attached, self._all.program, tasks[0], self._cell, folder, written, called),
+            *(attached, self._all.program, tasks[0], self._cell, folder, written, doubts, called),
             others=tasks[1:],
         )
         if error := self._loop.error:

@@ -10,7 +10,8 @@ from rtmeter.host.root import Root
 from rtmeter.host.threads import Task, read_task, read_tasks
 from rtmeter.model import Doubt
 
-CUT_SHORT = ("program_ended", "program_replaced")
+ENDED, REPLACED = "program_ended", "program_replaced"
+CUT_SHORT = (ENDED, REPLACED)
 """Types of the doubts that end a measurement before its time."""
 
 _ELF_CLASS, _32_BIT = 4, 1
@@ -90,12 +91,12 @@ def is_there(task: Task, root: Root) -> bool:
 
 
 def ended_doubt(who: str) -> Doubt:
-    return Doubt("program_ended", f"{who} ended in mid-run: what it did until then was measured", "")
+    return Doubt(ENDED, f"{who} ended in mid-run: what it did until then was measured", "")
 
 
 def replaced_doubt(how: str) -> Doubt:
     message = f"{how} in mid-run: what came after is not measured"
-    return Doubt("program_replaced", message, "attach to it again")
+    return Doubt(REPLACED, message, "attach to it again")
 
 
 def _status(pid: int, root: Root) -> dict[str, str]:
