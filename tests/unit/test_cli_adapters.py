@@ -56,6 +56,21 @@ def test_each_is_shown_with_its_version_and_what_it_measures(
         assert (line is None) == (name in ("iceoryx", "ros1")), name
 
 
+def test_what_a_probe_says_is_shown_as_it_is(
+    found: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Brackets are no markup, and what a terminal would heed is none."""
+    monkeypatch.setenv("COLUMNS", "200")
+    (found / "rtmeter-probe-ros1").write_text("#!/bin/sh\necho '[/usr/lib/a.so] [error]' >&2; exit 1\n")
+    said = FACTS | {"middleware": "My [/x] [y]", "option": {"mode": "a [b] \x1b[2J"}}
+    (found / "rtmeter-probe-iceoryx").write_text(f"#!/bin/sh\necho '{json.dumps(said)}'\n")
+    assert invoke(["adapters"]) == 1
+    shown = capsys.readouterr().out
+    assert re.search(r"ros1 +broken .*\[/usr/lib/a\.so\] \[error\]", shown)
+    assert re.search(r"iceoryx +My \[/x\] \[y\] +2\.0\.3 ", shown)
+    assert r"--option mode=a [b] \x1b[2J" in shown
+
+
 def test_one_alone_is_shown_found_or_missing(found: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert invoke(["adapters", "iceoryx"]) == 0  # that another one is broken is not asked
     shown = capsys.readouterr().out

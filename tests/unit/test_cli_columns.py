@@ -9,8 +9,15 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from rtmeter.attach.callbacks import Callback
 from rtmeter.cli import columns
+from rtmeter.cli.callback_table import show_callbacks
 from rtmeter.cli.columns import print_table
+from rtmeter.cli.commands.attach import _show_threads
+from rtmeter.cli.rigs_progress import Row, table_of
+from rtmeter.host.threads import Task
+from rtmeter.measure.programs.looking import ThreadSeen
+from rtmeter.measure.programs.named import Called
 
 NUMBERS = ["10,000", "12,345.6", "23,456.7", "34,567.8"]
 
@@ -51,6 +58,21 @@ def test_a_narrow_terminal_gets_fewer_numbers_but_whole_ones(width, shown, left_
 
 def test_text_that_looks_like_markup_stays_text():
     assert "[/x] [red]" in printed(120, markup=False, cell="[/x] [red]")
+
+
+NAME = "a[/x] [b]\x1b"
+
+
+def test_names_of_others_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
+    task = Task(1, 2, NAME, False, False, "S", "other", 0, 0, 0)
+    _show_threads([ThreadSeen(task, (0,), None, 0, 0.0, None)], as_json=False)
+    callback = Callback("subscription", 2, NAME, NAME, None, False, ())
+    show_callbacks([Called(task, callback)], [], as_json=False)
+    row = Row(NAME, 1, 0, says=NAME)
+    rows = StringIO()
+    Console(file=rows, width=140).print(table_of([row], 1))
+    assert rows.getvalue().count(r"a[/x] [b]\x1b") == 2
+    assert capsys.readouterr().out.count(r"a[/x] [b]\x1b") == 4
 
 
 @pytest.mark.parametrize("width", [88, 84, 72, 66])

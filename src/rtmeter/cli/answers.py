@@ -57,7 +57,7 @@ def print_rows(answer: pa.RecordBatchReader) -> None:
         )
     for row in _rows(answer):
         table.add_row(*(_text(value) for value in row))
-    print_table(console(), table, markup=False)
+    print_table(console(), table)
 
 
 def _is_number(kind: pa.DataType) -> bool:

@@ -73,7 +73,7 @@ def print_groups(groups: Sequence[ArchiveGroup], by: Sequence[str]) -> None:
             maximum = ["lost" if value is None else f"{value / 1000:,.1f}", harmless(f"{rig}{at}")]
         said = harmless(f"{group.verdict.outcome}: {group.verdict.reason}") if group.verdict else "-"
         table.add_row(*key, *counts, *quantiles, *maximum, said)
-    print_table(console(), table, markup=False)
+    print_table(console(), table)
     if invalid := sum(group.invalid for group in groups):
         print(f"{invalid_in_words(invalid)}: in no number but that of cells and of rigs")
     if left := sum(group.without for group in groups):

@@ -16,6 +16,7 @@ def show_callbacks(called: Sequence[Called], lacking: Sequence[str], *, as_json:
     from rtmeter.measure.programs.looking import LOOK_S
     from rtmeter.results.words import us
     from rtmeter.trace.rcl import LACKING
+    from rtmeter.values import visible
 
     if as_json:
         callbacks = [one.to_json() for one in called]
@@ -30,8 +31,9 @@ def show_callbacks(called: Sequence[Called], lacking: Sequence[str], *, as_json:
         names = ", ".join(dict.fromkeys(task.name for task in one.tasks))
         ids = ", ".join(str(task.tid) for task in one.tasks)
         calls, period = str(len(one.callback.jobs)), us(one.callback.period_ns)
-        table.add_row(one.callback.name, one.callback.node or "–", names, ids, calls, period)
-    print_table(console(), table, [])
+        named = map(visible, (one.callback.name, one.callback.node or "–", names))
+        table.add_row(*named, ids, calls, period)
+    print_table(console(), table)
     said = [f"this program has no {function}: {LACKING[function]}" for function in lacking]
     if any(one.callback.node is None for one in called):
         said.append(

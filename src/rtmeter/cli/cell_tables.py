@@ -111,7 +111,7 @@ def show_cells(cells: Iterable[tuple[CellRecord, str]], *, repeats: bool = False
     for record in reversed(shown.values()):
         _show_conditions(record, out, machine_only=True)
     *least, p50, p99 = (headers[name] for name in _EXPENDABLE)
-    print_table(out, table, [*least, "quantity", p50, p99])
+    print_table(out, table, [*least, "quantity", p50, p99], markup=True)
     if counted:
         out.print(words.OF_ALL_RUNS, markup=False)
     alone = _common_doubts([(name, doubts) for name, _, _, doubts in said], out)

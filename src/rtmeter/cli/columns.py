@@ -26,9 +26,10 @@ _MANY = 200
 """Rows from which on a table's lines are written here: rich takes a second for 2,000 of them."""
 
 
-def print_table(out: Console, table: Table, expendable: Sequence[str] = (), *, markup: bool = True) -> None:
-    """Prints a table. Where the terminal is too narrow for it, columns are left out, and named, in the order
-    of the headers ``expendable``; one that is narrower still breaks the lines itself."""
+def print_table(out: Console, table: Table, expendable: Sequence[str] = (), *, markup: bool = False) -> None:
+    """Prints a table, literally unless with ``markup``: then all text from outside it must be escaped. Where
+    the terminal is too narrow for it, columns are left out, and named, in the order of the headers
+    ``expendable``; one that is narrower still breaks the lines itself."""
     left_out = []
     for header in expendable:
         if _needed(table, markup, _WHOLE) <= out.width:

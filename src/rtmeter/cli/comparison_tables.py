@@ -62,14 +62,14 @@ def show(compared: Compared) -> None:
     out.print(f"{_plain(compared.pairing.name)}: {said}{_plain(_how(compared))}", soft_wrap=True)
     if compared.found and compared.found.pairs:
         effects = [one.effect or one.quantity for one in compared.found.shifts]
-        print_table(out, effects_table(("A", "B"), effects, compared.deadline_ns))
+        print_table(out, effects_table(("A", "B"), effects, compared.deadline_ns), markup=True)
         for line in below(compared.found.effects):
             out.print(f"  {line}", markup=False, soft_wrap=True)
     elif compared.found:
         table = _table("", "A", "B", "shift", "from", "to", "relative", "says")
         for shift in compared.found.shifts:
             table.add_row(*_row(shift, compared))
-        print_table(out, table)
+        print_table(out, table, markup=True)
     if compared.outcome == "not told" and compared.found and not compared.found.pairs:
         out.print(f"  {_ONE_RUN_EACH}", markup=False)
     for result in compared.gates:
@@ -121,7 +121,7 @@ def show_layers(compared: Sequence[Compared]) -> None:
             name = f"{_plain(one.pairing.b)}\n  = {_plain(one.pairing.a)} + X"
             xs = (_layer(shifts[key]) if key in shifts else "" for key in columns)
             table.add_row(name, f"{len(one.pairing.pairs)}", *xs)
-    print_table(out, table)
+    print_table(out, table, markup=True)
     for one in compared:
         name = _plain(one.pairing.name)
         if one.found is None:

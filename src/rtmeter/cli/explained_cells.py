@@ -84,7 +84,7 @@ def _show_rows(found: Sequence[CellCauses], path: Path, deadline_ns: int | None)
         said = "\n".join(shares) or "-"
         late = (f"{one.late:,}", microseconds(one.lateness_ns)) if one.error is None else ("?", "?")
         table.add_row(_name(one.cell, path), *late, said if one.error is None else "cannot be explained")
-    print_table(out, table, markup=False)
+    print_table(out, table)
     whole = [one for one in found if one.error is None and deadline_ns is None]
     if rest := sum(stampless(one.cell.record, one.late) for one in whole):
         said = f"{rest:,} more missed by the verdicts, skipped or lost: without a stamp nothing tells why"

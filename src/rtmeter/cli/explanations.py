@@ -96,7 +96,7 @@ def show_explanation(
             ns = row.lateness_ns
             share = f"{100 * ns / lateness_ns:.0f} %" if lateness_ns else "-"
             table.add_row(words_of_cause(row), f"{row.releases:,}", microseconds(ns), share)
-        print_table(out, table, markup=False)
+        print_table(out, table)
     for line in _advice(found.causes, cell) if cell is not None else ():
         out.print(line, markup=False, soft_wrap=True)
     for each in releases:

@@ -46,7 +46,8 @@ def show_effects(found: FactorEffects) -> None:
         head = f"{found.factor} {one.level} against {found.reference}"
         depends = one.where + (f"; {one.depends()}" if one.depends() else "")
         out.print(f"{_plain(head)}: {said}{_plain(depends + _how(found, one))}", soft_wrap=True)
-        print_table(out, effects_table((found.reference, one.level), one.effects, found.deadline_ns))
+        table = effects_table((found.reference, one.level), one.effects, found.deadline_ns)
+        print_table(out, table, markup=True)
         with_it = (f"changes with it: {name}: what that does is in the effect" for name in one.confounded)
         for line in (*below(one.effects), *map(_depends, one.interactions), *with_it):
             out.print(f"  {line}", markup=False, soft_wrap=True)

@@ -45,7 +45,7 @@ def show_largest(asked: SearchAsked, found: Largest) -> None:
         cell = one.cells[0] + (f" to r{len(one.cells)}" if len(one.cells) > 1 else "") if one.cells else "-"
         table.add_row(in_words(asked.what, one.value), f"{len(one.cells)}", missed, of, one.outcome, cell)
     if found.tried:
-        print_table(out, table, markup=False)
+        print_table(out, table)
     for line in _answer(asked, found):
         out.print(line, markup=False, soft_wrap=True)
 

@@ -69,7 +69,7 @@ def show_table(named: Mapping[str, CellVerdict]) -> None:
             missed = missed_share(verdict), "none" if allowed is None else share(allowed)
             row = [verdict.missed, f"{verdict.n:,}", *missed]
         table.add_row(escape(name), said, *row, microseconds(one.worst_ns))
-    print_table(console(), table)
+    print_table(console(), table, markup=True)
 
 
 def told_together(named: Mapping[str, CellVerdict], why: Mapping[str, str]) -> Iterator[str]:

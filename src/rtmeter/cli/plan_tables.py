@@ -74,9 +74,9 @@ def show_cells(
         needs = (f"{cell.needed.releases:,}", next(least)) if cell.needed and cell in known else ("-", "-")
         run = length if cell.runs == 1 else f"{cell.runs:,} x {length}"
         passes = [said, most, *needs] if cell in known else ["[red]cannot run[/red]", "-", "-", "-"]
-        table.add_row(cell.id, f"{cell.releases:,}", run, *passes)
+        table.add_row(escape(cell.id), f"{cell.releases:,}", run, *passes)
     out = console()
-    print_table(out, table)
+    print_table(out, table, markup=True)
     count = sum(cell.runs for cell in cells)
     starts = "one run starts and ends" if count == 1 else f"{count:,} runs start and end"
     out.print(

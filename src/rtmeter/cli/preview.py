@@ -87,7 +87,7 @@ def show_preview(preview: Preview) -> None:
         fails = any(not isinstance(error, NotBuiltError) for error in errors)
         here = "would fail" if fails else "would be skipped" if errors else "can run"
         table.add_row(f"{place:,}", cell.id, f"{cell.config['samples']:,}", after, long, here)
-    print_table(out, table, markup=False)
+    print_table(out, table)
     count = len(preview.cells)
     cells = f"{count:,} cell{'' if count == 1 else 's'}"
     out.print(f"{preview.campaign}: {cells}, {about(preview.planned_ns)} of releases in all; besides, each")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from rtmeter.cli.output import console, microseconds
 from rtmeter.cli.progress import end_of, share_done
 from rtmeter.model import Cell
+from rtmeter.values import visible
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -156,6 +157,7 @@ def table_of(rows: Sequence[Row], most: int) -> Table:
     """A row a rig: those in trouble first, then those that measure; at most so many."""
     from rich import box
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, caption=line_of(rows), caption_justify="left")
     for name in ("rig", "cells", "failed", "now", "done", "max us", "left"):
@@ -165,7 +167,8 @@ def table_of(rows: Sequence[Row], most: int) -> Table:
         left = "" if row.over else str(timedelta(seconds=round(_left_ns(row) / 1e9)))
         share, worst = (f"{row.share:.0%}", microseconds(row.max_ns)) if row.cell else ("", "")
         failed = str(row.failed) if row.failed else ""
-        table.add_row(row.rig, f"{row.done}/{row.cells}", failed, row.cell or row.says, share, worst, left)
+        now = Text(visible(row.cell or row.says))
+        table.add_row(Text(visible(row.rig)), f"{row.done}/{row.cells}", failed, now, share, worst, left)
     if len(rows) > most:
         table.add_row(f"and {len(rows) - max(most, 1)} more")
     return table

@@ -86,8 +86,8 @@ def _show_there(found: list[dict[str, Any]]) -> None:
     """Each adapter of this machine, and why it is not to be had there, if so."""
     from rich import box
     from rich.table import Table
-    from rich.text import Text
 
+    from rtmeter.cli.columns import print_table
     from rtmeter.cli.output import console
     from rtmeter.values import visible
 
@@ -95,27 +95,31 @@ def _show_there(found: list[dict[str, Any]]) -> None:
     for entry in found:
         error = entry.get("error")
         words = f"{error['message']}; {error['remedy']}" if error else "can be measured"
-        table.add_row(entry["name"], Text(visible(words)))
-    console().print(table)
+        table.add_row(entry["name"], visible(words))
+    print_table(console(), table)
 
 
 def _show(found: list[dict[str, Any]], missing: list[dict[str, Any]]) -> None:
     from rich import box
     from rich.table import Table
+    from rich.text import Text
 
+    from rtmeter.cli.columns import print_table
     from rtmeter.cli.output import console
+    from rtmeter.values import visible
 
     out = console()
     table = Table("adapter", "middleware", "version", "measures", box=box.SIMPLE_HEAD, pad_edge=False)
     for entry in found:
         if "error" in entry:
-            table.add_row(entry["name"], "[red]broken[/red]", "", entry["error"]["message"])
+            broken = Text("broken", style="red")
+            table.add_row(visible(entry["name"]), broken, "", visible(entry["error"]["message"]))
         else:
             measures = ", ".join(entry.get("measures", ()))
-            version = entry.get("middleware_version", "")
-            table.add_row(entry["name"], entry.get("middleware", ""), version, measures)
+            about = (entry.get(key, "") for key in ("name", "middleware", "middleware_version"))
+            table.add_row(*map(visible, (*about, measures)))
     if found:
-        out.print(table)
+        print_table(out, table)
     for entry in found:
         drives, options = entry.get("drives", {}), entry.get("option", {})
         words = [f"--drive {'|'.join(names)} ({measurement})" for measurement, names in drives.items()]
@@ -127,9 +131,9 @@ def _show(found: list[dict[str, Any]], missing: list[dict[str, Any]]) -> None:
             words.append(f"--{name.replace('_', '-')} (roundtrip{', with ' + needs if needs else ''})")
         words += [f"--option {key}={meaning}" for key, meaning in options.items()]
         if words:
-            out.print(f"{entry['name']}:", *(f"  {line}" for line in words), sep="\n", markup=False)
+            out.print(f"{entry['name']}:", *(f"  {visible(line)}" for line in words), sep="\n", markup=False)
     lacking = Table("not here", "middleware", "to have it", box=box.SIMPLE_HEAD, pad_edge=False)
     for entry in missing:
         lacking.add_row(entry["name"], entry["middleware"], entry["remedy"])
     if missing:
-        out.print(lacking)
+        print_table(out, lacking)

@@ -174,7 +174,7 @@ def _show_threads(seen: list[ThreadSeen], *, as_json: bool) -> None:
     from rtmeter.cli.output import console, print_json
     from rtmeter.measure.programs.looking import LOOK_S, words
     from rtmeter.results.words import us
-    from rtmeter.values import format_cpus
+    from rtmeter.values import format_cpus, visible
 
     if as_json:
         print_json({"seconds": LOOK_S, "threads": [one.to_json() for one in seen]})
@@ -197,17 +197,17 @@ def _show_threads(seen: list[ThreadSeen], *, as_json: bool) -> None:
     for one in seen:
         period = one.loop.period_ns if one.loop and one.periodic else None
         table.add_row(
-            one.task.name,
+            visible(one.task.name),
             str(one.task.tid),
             one.task.scheduling,
             format_cpus(one.cpus),
-            words(one),
+            visible(words(one)),
             us(period),
             us(one.jitter_ns),
             f"{100 * one.busy_share:.1f}",
             "yes" if one.periodic else "no",
         )
-    print_table(console(), table, [])
+    print_table(console(), table)
     console().print(
         f"In {LOOK_S:g} s; jitter: p99 less p50 of the distances of wake-ups. Measure one with --thread, "
         "or each periodic one with --all.",

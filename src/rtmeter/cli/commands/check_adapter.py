@@ -80,11 +80,13 @@ class _Lines:
         self._status.update(f"checking {name}")
 
     def show(self, result: Result) -> None:
+        from rich.markup import escape
+
         if self._silent:
             return
         style = _STYLES[result.outcome]
         self._out.print(
-            f"[{style}]{result.outcome:<14}[/{style}]  [bold]{result.name}[/bold]", highlight=False
+            f"[{style}]{result.outcome:<14}[/{style}]  [bold]{escape(result.name)}[/bold]", highlight=False
         )
         self._out.print(f"    {result.reason}", markup=False, highlight=False)
         if result.remedy:

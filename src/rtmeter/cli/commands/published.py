@@ -85,7 +85,7 @@ def _show(one: Beside, out: Console) -> None:
             count = len(condition.cells)
             cells = condition.cells[0] if count == 1 else f"{condition.cells[0]} and {count - 1} more"
             table.add_row(condition.condition, condition.was, here, cells)
-        print_table(out, table, markup=False)
+        print_table(out, table)
     for name, was in one.held:
         out.print(f"held: {name} ({was})", markup=False)
     for note in one.notes:
@@ -124,7 +124,7 @@ def _show_part(part: SourceTable, out: Console) -> None:
             values = [_shown(line.values.get(column), column) for column in part.columns]
             table.add_row(setting, who, *said, *values, ", ".join(line.unmet))
             setting = ""
-    print_table(out, table, markup=False)
+    print_table(out, table)
     for column, why in part.not_comparable.items():
         out.print(f"{label(column)} is not comparable: {why}", markup=False)
     for note in part.notes:
