@@ -15,10 +15,12 @@ from rtmeter.selftest.adapter.running import SAMPLES
 PASSED_OVER = (SAMPLES, 1, SAMPLES - 1, 0)
 MOSTLY_LOST = (SAMPLES, 8, SAMPLES - 9, 1)
 OPEN_LOST = (SAMPLES, 0, 0, SAMPLES)
+THIRD_LOST = (SAMPLES, SAMPLES - SAMPLES // 3, 0, SAMPLES // 3)
+LAST_LOST = (SAMPLES, SAMPLES - 1, 0, 1)
 SERVED = (SAMPLES, SAMPLES, 0, 0)
 FRAME: dict[str, Any] = {
     "counters": {"corrupted": 0, "duplicate": 0, "extra_callbacks": 0, "refused_calls": 0},
-    "warnings": [{"type": "mostly_lost"}],
+    "warnings": [],
     "effective": {"drive": None},
     "threads": [],
 }
@@ -55,14 +57,17 @@ class Pairs:
         ([PASSED_OVER, MOSTLY_LOST, MOSTLY_LOST], 3, "fail"),
         ([MOSTLY_LOST, MOSTLY_LOST, MOSTLY_LOST], 3, "fail"),
         ([OPEN_LOST, OPEN_LOST, OPEN_LOST], 3, "fail"),
+        ([THIRD_LOST, THIRD_LOST, THIRD_LOST], 3, "fail"),
+        ([LAST_LOST, THIRD_LOST, LAST_LOST], 3, "fail"),
         ([MOSTLY_LOST, SERVED], 2, "pass"),
+        ([LAST_LOST, LAST_LOST, SERVED], 3, "pass"),
         ([OPEN_LOST, SERVED], 2, "pass"),
         ([SERVED], 1, "pass"),
         ([(SAMPLES, SAMPLES // 2, SAMPLES - SAMPLES // 2, 0)], 1, "pass"),
         ([PASSED_OVER, PASSED_OVER, PASSED_OVER], 3, "pass"),  # a machine that is never free
     ],
 )
-def test_a_run_of_which_most_was_passed_over_or_lost_is_repeated(
+def test_a_run_that_lost_or_of_which_most_was_passed_over_is_repeated(
     monkeypatch: pytest.MonkeyPatch, ends: list[tuple[int, int, int, int]], made: int, outcome: str
 ) -> None:
     monkeypatch.setattr(echo, "_ends", lambda run: run)
