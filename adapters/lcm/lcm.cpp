@@ -32,6 +32,14 @@ struct Channel {
   void* user = nullptr;
 };
 
+// LCM's other providers connect no two processes, or only through a broker, or write files.
+std::string url_of(const rtm_run& run) {
+  const std::string url = Options().url.of(run, "udpm://239.255.76.67:7667?ttl=0");
+  if (url.compare(0, 7, "udpm://") == 0) return url;
+  throw SetupError("option url", url, "is not of LCM's provider udpm, by which the adapter sends",
+                   "give udpm://GROUP:PORT?ttl=N");
+}
+
 class Lcm final : public rtmeter::Adapter {
  public:
   static void describe_static(rtmeter::Sink& sink) {
@@ -49,17 +57,18 @@ class Lcm final : public rtmeter::Adapter {
   }
 
   explicit Lcm(const rtm_run& run)
-      : run_(run), url_(Options().url.of(run, "udpm://239.255.76.67:7667?ttl=0")),
-        lcm_(lcm_create(url_.c_str()), &lcm_destroy), wake_(eventfd(0, EFD_NONBLOCK)) {
+      : run_(run), url_(url_of(run)), lcm_(lcm_create(url_.c_str()), &lcm_destroy),
+        wake_(eventfd(0, EFD_NONBLOCK)) {
     if (run.reliability == RTM_RELIABLE)
       throw SetupError("reliability", "reliable", "LCM does not repeat what is lost", "choose best_effort");
     if (wake_ == -1)
       throw SetupError("adapter", "eventfd", std::strerror(errno), "raise the limit of open files");
     // Its thread and sockets come with the first subscription, or with asking for the descriptor.
     if (lcm_ == nullptr || (fd_ = lcm_get_fileno(lcm_.get())) < 0)
-      throw SetupError("option url", url_, "LCM cannot be had there",
-                       "give a URL of LCM's provider udpm, and the machine a route for multicast: "
-                       "ip link set lo multicast on; ip route add 224.0.0.0/4 dev lo");
+      throw SetupError(
+          "option url", url_, "LCM cannot be had there",
+          "give a group and a port as udpm://GROUP:PORT?ttl=N, and the machine a route for multicast: "
+          "ip link set lo multicast on; ip route add 224.0.0.0/4 dev lo");
   }
   ~Lcm() override { close(wake_); }
 
