@@ -95,10 +95,11 @@ def test_a_log_that_cannot_be_read_is_said_of_a_run_that_was_ended_too(tmp_path:
 
 
 def test_what_the_server_lost_and_doubted_is_said_of_the_cell(tmp_path: Path) -> None:
-    doubt = {"type": "its_own", "message": "the server says so", "hint": ""}
+    doubt = {"type": "its_own", "message": "the measured thread is slow", "hint": ""}
     logs = ends(counters={"overflow": 4}, warnings=[doubt])
     record = recorded(tmp_path, *logs, measurement="roundtrip")
     assert record.valid and types(record) == ["its_own", "server_overflow"]
+    assert record.warnings[0].message == "server: the measured thread is slow"
     assert "4 rows of the server were lost" in record.warnings[1].message
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Self
 
@@ -132,7 +132,10 @@ def recorded(cell: Cell, outcome: Outcome, found: Gathered, folder: Path, ran: R
         | {word: getattr(meta, word) for word in _WORDS}
     )
     record = _judged(cell, record, folder, found.rows, doubts)
-    return record.changed(warnings=[*meta.warnings, *(server.warnings if server else ()), *doubts])
+    of_server = [
+        replace(one, message=f"server: {one.message}") for one in (server.warnings if server else ())
+    ]
+    return record.changed(warnings=[*meta.warnings, *of_server, *doubts])
 
 
 def _no_log(error: RtmeterError, log: Path) -> RtmeterError:
