@@ -62,9 +62,10 @@ inline Json doubt_of_rescues(int times) {
                "probe, stopped?");
 }
 
-// Where most of what was released was lost or passed over: what usually is to blame.
-inline std::optional<Json> doubt_of_lost(const Config& config, std::uint64_t released, std::uint64_t lost,
-                                         std::uint64_t skipped) {
+// Where most of what was released was lost or passed over: what usually is to blame. adapter: what it says of
+// itself, with the depth of its queues if it has any.
+inline std::optional<Json> doubt_of_lost(const Config& config, const Json& adapter, std::uint64_t released,
+                                         std::uint64_t lost, std::uint64_t skipped) {
   if (config.only_serves() || config.measurement == RTM_CHAIN || (lost + skipped) * 2 <= released)
     return std::nullopt;
   const auto of_all = [&](std::uint64_t count, const char* what) {
@@ -78,15 +79,22 @@ inline std::optional<Json> doubt_of_lost(const Config& config, std::uint64_t rel
     return doubt("mostly_lost", counts + ": not all participants had found each other, and heard a message",
                  "give more time (loss_timeout, and a longer period), fewer participants, or see the "
                  "middleware's messages");
-  if (!config.is_exchange())
+  if (!config.is_exchange() || lost == 0)
     return doubt(
         "mostly_skipped", counts,
         "the period is shorter than what is done in it, or the thread gets too little CPU: lengthen the "
         "period, or look at load, priority and CPUs");
-  return doubt(
-      "mostly_lost", counts + ", with a queue depth of " + std::to_string(config.history_depth),
-      "a queue may be too short (history_depth: messages that come before one is taken replace or refuse "
-      "others), the loss timeout too short, the thread without a CPU, or the other end gone; one that is lost passes over all that are released until its timeout; see the middleware's messages");
+  const Json* qos = adapter.find("qos");
+  const Json* depth = qos == nullptr ? nullptr : qos->find("depth");
+  const bool is_told = depth != nullptr && depth->is_string();
+  const std::string asked = is_told && config.measurement != RTM_REQUEST ? "history_depth: " : "";
+  const std::string hint =
+      "a queue may be too short (" + asked +
+      "messages that come before one is taken replace or refuse others), the loss timeout too short, the "
+      "thread without a CPU, or the other end gone; one that is lost passes over all that are released until "
+      "its timeout; see the middleware's messages";
+  return doubt("mostly_lost", is_told ? counts + ", with a queue depth of " + depth->as_string() : counts,
+               hint.c_str());
 }
 
 }  // namespace rtmeter
