@@ -40,6 +40,23 @@ TEST(Receive, AnOptionThatLeavesNoWayIsNamed) {
   }
 }
 
+TEST(Receive, ACallThatBlocksCannotBeOpen) {
+  Json calls = Json::object();
+  calls["receives"]["request"] = Json::array().push("call");
+  Config config;
+  config.measurement = RTM_REQUEST;
+  config.role = RTM_ROLE_CLIENT;
+  EXPECT_EQ(choose_receive(calls, config, RTM_SPIN), RTM_RECEIVE_CALL);
+  config.in_flight = InFlight::open;
+  try {
+    choose_receive(calls, config, RTM_SPIN);
+    FAIL() << "it sends none before the last has been answered";
+  } catch (const Failure& failure) {
+    EXPECT_EQ(failure.field(), "in_flight");
+    EXPECT_EQ(failure.value(), "open");
+  }
+}
+
 TEST(Receive, AWayThatTheOptionsDoNotLeaveIsRefusedByTheOnesThatTheyDo) {
   Config config = over("memory", RTM_ROUNDTRIP);
   config.receive = RTM_RECEIVE_SPIN;

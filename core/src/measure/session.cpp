@@ -207,6 +207,12 @@ rtm_receive choose_receive(const Json& description, const Config& config, rtm_dr
     throw Failure("options." + polls->first, polls->second,
                   "messages can only be polled for with it, which a " + measure + driven + " does not",
                   "choose another, or leave it out");
+  if (possible.empty() && config.in_flight == InFlight::open &&
+      receives_of(description, config) == std::vector<rtm_receive>{RTM_RECEIVE_CALL})
+    throw Failure("in_flight", "open",
+                  "a call that blocks, by which alone this adapter does a " + measure +
+                      ", sends the next only when it has returned",
+                  "leave it out");
   throw Failure(
       "receive", config.receive ? name_of(*config.receive) : "",
       "this adapter receives the messages of a " + measure + driven + " by " +
