@@ -22,7 +22,7 @@ from zstandard import compress
 
 FACTS = {"name": "fake", "version": "1", "middleware": "none", "middleware_version": "0"}
 DESCRIPTION = FACTS | {"measures": ["wakeup", "timer.periodic", "roundtrip", "chain"]}
-DESCRIPTION |= {"option": {"behave": "what it does"}}
+DESCRIPTION |= {"option": {"behave": "what it does", "endpoint": "where its server is"}}
 ABSENT = -(2**63)
 COLUMNS = {
     "single": ("release_ns", "wake_ns", "free_ns", "status"),

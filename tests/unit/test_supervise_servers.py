@@ -84,6 +84,12 @@ def test_the_clients_endpoint_is_the_servers(tmp_path: Path) -> None:
     assert record["server_config"]["cpus"] == [1]
 
 
+def test_an_endpoint_beside_the_servers_own_is_refused(tmp_path: Path) -> None:
+    error = roundtrip(tmp_path, "complete", options={"behave": "complete", "endpoint": "elsewhere"})["error"]
+    assert (error["field"], error["value"]) == ("options.endpoint", "elsewhere")
+    assert error["remedy"] == "leave it out"
+
+
 def test_a_server_of_another_adapter_gets_its_own_options(tmp_path: Path) -> None:
     given = {"measurement": "roundtrip", "adapter": "fake", "server_adapter": "other", "options": {"a": "1"}}
     cell = cell_from(settle(given), "cell", {})

@@ -155,6 +155,10 @@ class _Run:
             self._until_peer_ready(self._server)
             endpoint = (self._server.event("ready") or {}).get("endpoint")
             if endpoint is not None:
+                if given := config["options"].get("endpoint"):
+                    message = "means nothing where the server is started here: it says where it is itself"
+                    field = "options.endpoint"
+                    raise RtmeterError(message, field=field, value=given, remedy="leave it out")
                 config["options"] = {"endpoint": str(endpoint)} | config["options"]
                 of_server["options"] = {"endpoint": str(endpoint)} | of_server["options"]
             self._start_beside(server, of_server)
