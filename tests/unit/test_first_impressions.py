@@ -126,7 +126,7 @@ def test_an_adapter_that_is_no_axis_of_its_cell_is_named_beside_others(tmp_path:
     for adapter in ("rcl", "rclpy"):
         axes = {"variant": "x", "adapter": adapter}
         write_cell(tmp_path / adapter, Made(id=adapter, adapter=adapter, samples=10, axes=axes))
-    assert "a x posix 1,000" in page_of(tmp_path).text
+    assert "a 1,000 50.00 – 50.00 0 10 1 complete x posix" in page_of(tmp_path).text
 
 
 def test_a_range_that_a_source_states_says_of_what() -> None:
