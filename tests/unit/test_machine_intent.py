@@ -298,6 +298,14 @@ def test_what_a_thread_that_runs_is_its_own_policy_cpus_and_groups_tell(machine:
     assert [item["tid"] for item in ours["task_at_or_above"].items] == [700]
 
 
+def test_a_thread_that_runs_is_isolated_at_boot_or_started_anew(machine: PlantedMachine) -> None:
+    """A condition's group would be without it."""
+    machine.plant(task(700, "loop", "fifo", 80, allowed="1") | {"/sys/devices/system/cpu/isolated": ""})
+    fix = machine.findings(Intent((1,), thread=700))["cpu_not_isolated"].fix
+    assert fix.startswith("boot with isolcpus=1, or attach --condition isolate=1 ")
+    assert "-- COMMAND" in fix
+
+
 @pytest.mark.parametrize("policy", ["other", "batch", "idle"])
 def test_a_normal_thread_that_runs_is_made_real_time_where_it_is(
     machine: PlantedMachine, policy: str

@@ -12,14 +12,14 @@ from rtmeter.campaign.condition_options import SystemSettings
 from rtmeter.campaign.rules import ATTACHED
 from rtmeter.conditions.component import Component
 from rtmeter.conditions.recording import Recording
-from rtmeter.conditions.settings import NOT_JOINED, Launchers, Settings
+from rtmeter.conditions.settings import NOT_JOINED, OF_GROUPS, Launchers, Settings
 from rtmeter.conditions.strain import measured_cpus, strain_of
 from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
 from rtmeter.model import LOCAL, Cell, Doubt
 from rtmeter.trace.choice import TraceChoice
 
-__all__ = ["NOT_JOINED", "ConditionPart", "Launchers", "Standing", "applied"]
+__all__ = ["NOT_JOINED", "OF_GROUPS", "ConditionPart", "Launchers", "Standing", "applied"]
 
 
 class ConditionPart(Protocol):

@@ -40,6 +40,9 @@ class Launchers:
 _TOGETHER = ("isolate", "stray_tasks", "rt_runtime")
 """Settings that build on each other's groups."""
 
+OF_GROUPS = ("isolate", "rt_runtime", "net_prio")
+"""Settings of the groups that a program is started in; one that runs already is in none of them."""
+
 NOT_JOINED = 97
 """Exit code of a probe's process that could not be put into its group, before it became the probe."""
 

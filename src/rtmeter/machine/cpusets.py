@@ -96,7 +96,11 @@ def _isolation(machine: Machine, wanted: frozenset[int], measured: str | None) -
             shared -= cpu_set(machine.text(f"{measured}/cpuset.cpus"))
     if shared:
         cpus = ",".join(map(str, sorted(shared)))
-        fix = f"measure with --condition isolate={cpus} --condition stray_tasks=move"
+        fix = f"--condition isolate={cpus} --condition stray_tasks=move"
+        if machine.intent.thread is None:
+            fix = f"measure with {fix}"
+        else:
+            fix = f"boot with isolcpus={cpus}, or attach {fix} -- COMMAND, which starts it there"
         yield NOT_ISOLATED.found(f"CPU {cpus} is not isolated", fix=fix)
 
 

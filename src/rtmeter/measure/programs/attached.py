@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rtmeter.campaign.rules import ATTACHED
-from rtmeter.conditions import Standing
+from rtmeter.conditions import OF_GROUPS, Standing
 from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
 from rtmeter.host.threads import Task
@@ -65,13 +65,16 @@ class ByAttaching:
         if config["scheduling"]["policy"] == "deadline":
             refused["scheduling"] = "deadline"
         if "pid" in self._asked:
+            settings = self._cell.conditions.get("settings", {})
             refused |= {"cpus": config.get("cpus")}
+            refused |= {f"conditions.{name}": settings.get(name) for name in OF_GROUPS}
             if config["scheduling"]["policy"] != "other":
                 refused["scheduling"] = config["scheduling"]["policy"]
         for field, value in refused.items():
             if value:
                 message = "is not for a program that is attached to: nothing of it is changed"
-                remedy = "leave it out; scheduling (other, fifo, rr) and cpus are for a command"
+                own = ", ".join(["scheduling (other, fifo, rr)", "cpus", *OF_GROUPS])
+                remedy = f"leave it out; {own} are for a command"
                 told = format_cpus(value) if field in ("cpus", "child_cpus") else str(value)
                 raise RtmeterError(message, field=field, value=told, remedy=remedy)
         if TARGET not in self._cell.hosts:  # which is looked at when it is reached
