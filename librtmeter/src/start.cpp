@@ -45,7 +45,13 @@ int lock(const std::string& parent, const std::string& name) {
     throw Failure("name", name, "is open already, in this process or another",
                   "close that loop, or choose another name or folder");
   }
+  static_cast<void>(ftruncate(fd, 0));  // it named the start before
   return fd;
+}
+
+// Which start holds it: by the folders' names nobody knows, for the wall clock may have been put back.
+bool name_holder(int lock, const std::string& start) {
+  return write(lock, start.data(), start.size()) == static_cast<ssize_t>(start.size());
 }
 
 }  // namespace
@@ -74,6 +80,12 @@ Start::Start(const std::string& folder, const std::string& name) : lock_(-1) {
       close(lock_);
       refuse(path, why);
     }
+  }
+  if (!name_holder(lock_, path_.substr(parent.size() + 1))) {
+    const int why = errno;
+    rmdir(path_.c_str());
+    close(lock_);
+    refuse(parent + "/lock", why);
   }
 }
 

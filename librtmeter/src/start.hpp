@@ -1,4 +1,5 @@
-// The folder of one start of a program's loop: FOLDER/NAME/TIME.loop, and the lock on FOLDER/NAME/lock.
+// The folder of one start of a program's loop: FOLDER/NAME/TIME.loop, and the lock on FOLDER/NAME/lock, which
+// holds the name of the first.
 #pragma once
 
 #include <string>

@@ -62,5 +62,6 @@ def start(folder: Path, *logs: tuple[int, bytes], name: str = "20261101T000000Z"
 def locked(loop: Path) -> int:
     """The lock of a program that records into the folder."""
     lock = os.open(loop.parent / own_loop.LOCK, os.O_RDWR | os.O_CREAT)
+    os.write(lock, loop.name.encode())
     fcntl.fcntl(lock, fcntl.F_OFD_SETLK, struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0))
     return lock

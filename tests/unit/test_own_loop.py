@@ -156,6 +156,16 @@ def test_a_program_that_ended_without_another_release_runs_no_more(tmp_path: Pat
             os.close(lock)
 
 
+def test_a_clock_that_was_put_back_hides_no_program_that_runs(tmp_path: Path) -> None:
+    """An earlier start has a later name then."""
+    earlier = start(tmp_path, (0, log_of(0, rows(0, 2000))), name="20261102T000000Z")
+    loop = start(tmp_path, (0, log_of(0, rows(0, 2000), ended=False)))
+    lock = locked(loop)
+    assert (own_loop.is_open(loop), own_loop.is_open(earlier)) == (True, False)
+    os.close(lock)
+    assert not own_loop.is_open(loop)
+
+
 def test_watching_follows_the_segments_until_the_program_lets_go(tmp_path: Path) -> None:
     loop = start(tmp_path, (0, log_of(0, rows(0, 1200))))
     lock = locked(loop)

@@ -25,10 +25,14 @@ from rtmeter.values import from_json
 BINS = "bins.json"
 
 LOCK = "lock"
-"""The file beside the starts of a name that a program holds a lock on while its loop is open."""
+"""The file beside the starts of a name that a program holds a lock on while its loop is open; in it is the
+name of that start's folder."""
 
 _PATIENCE_S = 300
 """So long another process is waited for that makes the same cell."""
+
+_LONGEST_NAME = 256
+"""More bytes than a folder's name has."""
 
 _FLOCK = "hhqqi4x"
 """struct flock (fcntl(2)): type, whence, start, length, process."""
@@ -54,13 +58,11 @@ def adopt(path: Path) -> list[RtmeterError]:
 
 
 def is_open(folder: Path) -> bool:
-    """Whether a program records into the folder now: the latest of its name, and that is locked."""
-    if any(other.name > folder.name for other in folder.parent.glob(f"*{store.LOOP}")):
-        return False
+    """Whether a program records into the folder now: the lock is held, and for it."""
     with contextlib.suppress(OSError), (folder.parent / LOCK).open("rb+") as file:
         asked = struct.pack(_FLOCK, fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
         held = struct.unpack(_FLOCK, fcntl.fcntl(file, fcntl.F_OFD_GETLK, asked))
-        return int(held[0]) != fcntl.F_UNLCK
+        return int(held[0]) != fcntl.F_UNLCK and file.read(_LONGEST_NAME) == os.fsencode(folder.name)
     return False
 
 
