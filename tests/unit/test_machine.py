@@ -262,6 +262,10 @@ FIXES: list[tuple[str, str, dict[str, str | None], Intent]] = [
     ("ksoftirqd_priority", "for task in 30 31 32 33 34 35; do chrt --fifo --pid 60 $task; done",
      {name: text for n in range(6) for name, text in task(30 + n, f"ksoftirqd/{n}", kernel=True).items()},
      ROUNDTRIP),
+    ("cpu_not_isolated", "intend fewer CPUs: everything else needs one",
+     {f"{CPU}/isolated": ""}, Intent(cpus=(0, 1))),
+    ("cpu_not_isolated", "measure with --condition isolate=1 --condition stray_tasks=move",
+     {f"{CPU}/isolated": ""}, CYCLIC),
     ("irq_on_cpu", f"for irq in 36; do echo 0 > /proc/irq/$irq/smp_affinity_list; done {MANAGED}",
      {"/proc/irq/36/effective_affinity_list": "1"}, CYCLIC),
 ]  # fmt: skip

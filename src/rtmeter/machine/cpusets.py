@@ -34,6 +34,7 @@ NOT_ISOLATED = Kind(
 KINDS = (OVERLAP, OUTSIDE, NOT_ISOLATED)
 
 _ISOLATED = ("/sys/devices/system/cpu/isolated", "/sys/fs/cgroup/cpuset.cpus.isolated")
+_INTEND_FEWER = "intend fewer CPUs: everything else needs one"
 _DEEPEST = 8
 _FEW = 5
 
@@ -96,12 +97,16 @@ def _isolation(machine: Machine, wanted: frozenset[int], measured: str | None) -
             shared -= cpu_set(machine.text(f"{measured}/cpuset.cpus"))
     if shared:
         cpus = ",".join(map(str, sorted(shared)))
-        fix = f"--condition isolate={cpus} --condition stray_tasks=move"
-        if machine.intent.thread is None:
-            fix = f"measure with {fix}"
-        else:
-            fix = f"boot with isolcpus={cpus}, or attach {fix} -- COMMAND, which starts it there"
+        fix = isolating(machine, cpus) if machine.online - wanted else _INTEND_FEWER
         yield NOT_ISOLATED.found(f"CPU {cpus} is not isolated", fix=fix)
+
+
+def isolating(machine: Machine, cpus: str) -> str:
+    """What isolates the CPUs; a thread that runs already would be left outside by a condition."""
+    fix = f"--condition isolate={cpus} --condition stray_tasks=move"
+    if machine.intent.thread is None:
+        return f"measure with {fix}"
+    return f"boot with isolcpus={cpus}, or attach {fix} -- COMMAND, which starts it there"
 
 
 def _overlaps(machine: Machine, hierarchy: Hierarchy | None, measured: str | None) -> Iterator[Finding]:
