@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from rtmeter.host.threads import Task, allowed_cpus
+from rtmeter.machine.cpusets import isolating
 from rtmeter.machine.finding import PER_CPU_KTHREADS, Finding, Kind
 from rtmeter.machine.reading import Machine
 
@@ -83,7 +84,7 @@ def _above(machine: Machine) -> Iterator[Finding]:
             continue
         places = {task.tid: allowed_cpus(machine.root, task) for task in tasks}
         near = [t for t in tasks if _may_meet(places[t.tid], machine) and not t.name.startswith(_STOPPERS)]
-        fix = "" if is_kernel else "; ".join(f"chrt --other --pid 0 {task.tid}" for task in near[:_FEW])
+        fix = "" if is_kernel else "; ".join(f"chrt --other --pid 0 {task.tid}" for task in near)
         items = tuple(_item(task, places[task.tid]) for task in tasks)
         value = _names([*near, *(task for task in tasks if task not in near)], most=None)
         yield kind.found(value, fix=fix, grade=None if near else "info", items=items)
@@ -109,8 +110,10 @@ def _on_the_cpus(machine: Machine, cpus: frozenset[int]) -> Iterator[Finding]:
     tasks = [task for task, place in places.items() if _may_meet(place, machine)]
     if tasks:
         which, rest = (",".join(map(str, sorted(some))) for some in (cpus, machine.online - cpus))
-        ids = " ".join(str(task.tid) for task in tasks[:_FEW])
+        ids = " ".join(str(task.tid) for task in tasks)
         fix = f"for task in {ids}; do taskset -pc {rest} $task; done" if rest else ""
+        if rest and len(tasks) > _MOST_ITEMS:
+            fix = isolating(machine, which)
         value = f"{len(tasks)} threads ran last on CPU {which}: {_names(tasks)}"
         items = tuple(_item(task, places[task]) for task in tasks[:_MOST_ITEMS])
         yield CPU_SHARED.found(value, fix=fix, items=items)
