@@ -1,5 +1,6 @@
 #include "domain.hpp"
 
+#include <netdb.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 #include <unistd.h>
@@ -73,6 +74,19 @@ void check_settings(const rtmeter_dds::Options& options) {
       "write Domain Id=\"any\" there, or give --option domain=" + other);
 }
 
+// Cyclone passes over a peer that it does not know, with a word on standard error.
+void check_peers(const rtmeter_dds::Options& options) {
+  for (const std::string& peer : options.peers) {
+    addrinfo wanted{}, *found = nullptr;
+    wanted.ai_family = AF_INET;
+    const std::string host = peer.substr(0, peer.find(':'));
+    if (getaddrinfo(host.c_str(), nullptr, &wanted, &found) != 0)
+      throw rtmeter::SetupError("option peers", peer, "is no IPv4 address, nor a name that has one here",
+                                "give addresses such as 192.168.1.2");
+    freeaddrinfo(found);
+  }
+}
+
 std::string network(const rtmeter_dds::Options& options) {
   if (options.interface.address.empty()) return "";
   std::string peers;
@@ -120,6 +134,7 @@ std::string priorities(const rtmeter_common::ThreadPlan& threads) {
 
 dds_entity_t create_domain(const rtmeter_dds::Options& options, const rtmeter_common::ThreadPlan& threads) {
   check_settings(options);
+  check_peers(options);
   const std::string& user = options.settings;
   const std::string ours = network(options) + shared_memory(options) + priorities(threads);
   std::string settings = user;

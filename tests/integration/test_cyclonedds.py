@@ -117,6 +117,12 @@ def test_interfaces_from_two_sides_are_refused(tmp_path: Path) -> None:
     assert "CYCLONEDDS_URI" in error["message"]
 
 
+def test_a_peer_that_is_no_address_is_refused(tmp_path: Path) -> None:
+    error = refusal(tmp_path, CYCLE | CYCLONE | {"options": {"peers": "127.0.0.1,256.0.0.1"}})
+    assert (error["field"], error["value"]) == ("option peers", "256.0.0.1")
+    assert error["remedy"]
+
+
 def test_shared_memory_without_its_daemon_is_an_error(tmp_path: Path) -> None:
     if roudi_answers():
         pytest.skip("iox-roudi runs")
