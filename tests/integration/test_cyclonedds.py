@@ -117,6 +117,19 @@ def test_interfaces_from_two_sides_are_refused(tmp_path: Path) -> None:
     assert "CYCLONEDDS_URI" in error["message"]
 
 
+@pytest.mark.parametrize("option", ["interface", "peers"])
+def test_a_network_is_not_chosen_beside_the_settings_own(tmp_path: Path, option: str) -> None:
+    error = refusal(tmp_path, with_settings(ONE_RECEIVER) | {"options": {option: "127.0.0.1"}})
+    assert (error["field"], error["message"]) == (f"option {option}", "means nothing in this run")
+
+
+def test_a_network_that_is_offered_gives_way_to_the_settings(tmp_path: Path) -> None:
+    where = {"interface": "127.0.0.1", "peers": "127.0.0.1"}
+    offered = {"options": where, "offered": sorted(where)}
+    reader, _ = measure(tmp_path, with_settings(ONE_RECEIVER) | offered)
+    assert "interface" not in reader.meta["adapter"]
+
+
 def test_a_peer_that_is_no_address_is_refused(tmp_path: Path) -> None:
     error = refusal(tmp_path, CYCLE | CYCLONE | {"options": {"peers": "127.0.0.1,256.0.0.1"}})
     assert (error["field"], error["value"]) == ("option peers", "256.0.0.1")

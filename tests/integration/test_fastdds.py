@@ -176,6 +176,8 @@ def test_mebibytes_travel_through_shared_memory(fast: Config, tmp_path: Path, tr
         ({"threads": "tev=fifo:20"}, 500, "option threads"),
         ({"transport": "shm"}, 1 << 30, "payload_bytes"),
         ({"peers": "somewhere"}, 500, "option peers"),
+        ({"transport": "shm", "interface": "lo"}, 500, "option interface"),
+        ({"transport": "shm", "peers": "127.0.0.1"}, 500, "option peers"),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(

@@ -16,9 +16,9 @@ struct Outcome {
   Json ready, error, end;
 };
 
-Outcome run_with(const Json& options) {
+Outcome run_with(const Json& options, const Json& offered = Json::array()) {
   const Folder folder;
-  Json config = probe_config("cycle", kReleases, {{"options", options}});
+  Json config = probe_config("cycle", kReleases, {{"options", options}, {"offered", offered}});
   config["warm_up"] = 0;
   config["loss_timeout_ns"] = 100'000'000;
   ProbeProcess probe(RTMETER_PROBE, folder, "probe", config);
@@ -136,6 +136,9 @@ TEST(Options, ThatMeanNothingInThisRunAreRefused) {
   EXPECT_EQ(text(unread.error, "message"), "means nothing in this run");
   EXPECT_EQ(text(unread.error, "remedy"),
             "leave it out; it is words|a_number: an exception with words, or a number");
+  // As the front offers the ends of two hosts theirs.
+  const Json options(Json::Object{{"with", "a_number"}, {"throws", "nowhere"}});
+  EXPECT_EQ(run_with(options, Json::array().push("with")).exit_code, 0);
 }
 
 }  // namespace

@@ -130,11 +130,11 @@ struct Options {
         listener(run.receive == RTM_RECEIVE_LISTENER), loan(set.has_loan && set.loan.of(run)),
         interoperable(set.interoperable.of(run)), domain(set.domain.of(run)),
         domain_given(set.domain.given(run)) {
-    const std::string given = set.interface.of(run, "lo");
-    if (!rtmeter_common::contains(networkless, transport)) interface = interface_of(given, set.interface);
+    if (rtmeter_common::contains(networkless, transport)) return;
+    interface = interface_of(set.interface.of(run, "lo"), set.interface);
     if (set.has_peers)
       peers = rtmeter_common::split(set.peers.of(run, interface.address), ',');
-    else if (!interface.name.empty() && !interface.multicast)
+    else if (!interface.multicast)
       throw set.interface.error(interface.name,
                                 "it does no multicast, by which alone this implementation finds others",
                                 "switch it on (ip link set " + interface.name +

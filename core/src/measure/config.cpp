@@ -243,6 +243,8 @@ Config config_from_json(const Json& json) {
   c.prefault_heap_bytes = r.integer("prefault_heap_bytes", 0, std::int64_t{1} << 40).value_or(0);
   c.cpu_dma_latency = r.flag("cpu_dma_latency");
   c.options = r.texts("options");
+  if (const Json* offered = r.get("offered"))
+    for (const Json& key : offered->as_array()) c.offered.push_back(key.as_string());
   c.session = r.text("session").value_or(c.session);
   c.kernel_stamps = r.flag("kernel_stamps");
   if (c.kernel_stamps && c.measurement != RTM_ROUNDTRIP)

@@ -104,6 +104,7 @@ struct Config {
   std::int64_t prefault_stack_bytes = 0, prefault_heap_bytes = 0;
   bool cpu_dma_latency = false;
   std::vector<std::pair<std::string, std::string>> options;
+  std::vector<std::string> offered;  // those of them that nobody asked for: they may mean nothing in the run
   std::string session = "rtmeter";
   std::int64_t connect_timeout_ns = 10'000'000'000;
   bool watch_stdin = false;

@@ -221,7 +221,7 @@ rtm_receive choose_receive(const Json& description, const Config& config, rtm_dr
 }
 
 Session::Session(const rtm_adapter& adapter, const Config& config, rtm_drive drive, rtm_receive receive)
-    : adapter_(adapter), session_(config.session) {
+    : adapter_(adapter), session_(config.session), offered_(config.offered) {
   if (adapter.abi != RTM_ADAPTER_ABI)
     throw Failure("adapter", std::to_string(adapter.abi), "was built for another version of the contract",
                   "rebuild the adapter against this core");
@@ -333,6 +333,7 @@ void Session::refuse_unread_options(const Json& description) const {
     for (const auto& [key, about] : known->as_object()) all += (all.empty() ? "" : ", ") + key;
   for (const auto& option : options_) {
     if (asked_options().count(option.key) != 0) continue;
+    if (std::find(offered_.begin(), offered_.end(), option.key) != offered_.end()) continue;
     const std::string field = std::string("option ") + option.key;
     if (known != nullptr && known->find(option.key) != nullptr)
       throw Failure(field, option.value, "means nothing in this run",

@@ -106,6 +106,7 @@ class Session {
   rtm_run run_{};
   std::string session_;
   std::vector<rtm_option> options_;
+  const std::vector<std::string> offered_;
   void* self_ = nullptr;
   std::atomic<std::uint64_t> refused_{0};
   std::atomic<bool> broken_{false};

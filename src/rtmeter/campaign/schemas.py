@@ -43,6 +43,10 @@ class ProbeConfig(CellOptions):
     beside: Annotated[
         dict[str, Any] | None, Field(description="What is beside a round trip's ends (probe.md).")
     ] = None
+    offered: Annotated[
+        tuple[str, ...],
+        Field(description="Names of `options` that nobody asked for: they may mean nothing."),
+    ] = ()
     watch_stdin: Annotated[bool, Field(description="Stop when standard input closes.")] = False
 
 

@@ -237,10 +237,11 @@ class _Run:
             return
         theirs = self._component.address()
         ours = own_address(theirs)
-        where = meeting(_options_of(probe), ours, theirs, listens=False)
-        config["options"] = where | config["options"]
-        where = meeting(_options_of(server), theirs, ours, listens=True)
-        of_server["options"] = where | of_server["options"]
+        client_is = meeting(_options_of(probe), ours, theirs, listens=False)
+        server_is = meeting(_options_of(server), theirs, ours, listens=True)
+        for own, where in ((config, client_is), (of_server, server_is)):
+            own["offered"] = sorted(where.keys() - own["options"].keys())
+            own["options"] = where | own["options"]
 
     def outcome(self) -> Outcome:
         """How it ended; only once it is closed."""
