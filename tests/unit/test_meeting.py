@@ -15,7 +15,7 @@ from rtmeter.host.root import Root
 from rtmeter.host.threads import Task
 from rtmeter.measure.probe.supervise import Stop
 from rtmeter.measure.programs import attached, meeting
-from rtmeter.measure.programs.program import Program, ended_doubt, exe_of, program_of
+from rtmeter.measure.programs.program import Program, ended_doubt, exe_of, meant_words, program_of, started_by
 from rtmeter.measure.programs.started import StartedProgram
 from rtmeter.model import Doubt
 from waiting import until
@@ -75,6 +75,40 @@ def test_a_program_that_ends_while_it_is_looked_for_is_told_by_its_own_words(
         there = meeting.Meeting({}, Root(), Stop(), started.check, started)
         with pytest.raises(RtmeterError, match="ended with exit code 7: no such bus"):
             there.program()
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        ({"thread": "sleep"}, "is no thread of the program, but of sleep, which it started"),
+        ({"thread": "slept"}, "choose one of sh"),
+        ({"warm_up_ns": 0}, "is not told, and none is periodic"),
+    ],
+)
+def test_of_a_launcher_it_is_said_what_it_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: dict[str, Any], said: str
+) -> None:
+    monkeypatch.setattr(meeting, "_APPEARS_S", 0)
+    monkeypatch.setattr(meeting, "look", lambda *_: [])
+    with StartedProgram("sh -c 'sleep 600 & wait'", {}, tmp_path, []) as started:
+        [child] = until(lambda: [one for one in started_by(started.pid, Root()) if one.name == "sleep"])
+        there = meeting.Meeting(asked, Root(), Stop(), started.check, started)
+        with pytest.raises(RtmeterError) as error:
+            there.thread(program_of(started.pid, Root()))
+    assert said in str(error.value)
+    told = (
+        f"it started sleep ({child.pid}): if that is meant, start it itself, or give --pid of one that runs"
+    )
+    assert (told in str(error.value.remedy)) == ("slept" not in asked.values())
+
+
+def test_what_a_program_started_and_what_that_did_are_told(tmp_path: Path) -> None:
+    for pid, parent in ((7, 1), (9, 5), (8, 7), (5, 8), (6, 1)):
+        stat = tmp_path / f"proc/{pid}/stat"
+        stat.parent.mkdir(parents=True)
+        stat.write_text(f"{pid} (p{pid}) S {parent} {' 0' * 40}")
+    assert [one.pid for one in started_by(7, Root(tmp_path))] == [8, 5, 9]
+    assert meant_words([]) == ""
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ from rtmeter.measure.programs.attached_record import MeasuredLoop, measured_loop
 from rtmeter.measure.programs.attaching import Attached
 from rtmeter.measure.programs.following import Following, Written
 from rtmeter.measure.programs.meeting import Meeting, Started, started_program
-from rtmeter.measure.programs.program import CUT_SHORT, Program, chosen, program_of, threads_of
+from rtmeter.measure.programs.program import CUT_SHORT, Program, program_of, thread_of
 from rtmeter.measure.programs.started import killed_doubt, trusted_words, words_of
 from rtmeter.measure.source import Ran
 from rtmeter.measure.source.record import Gathered, recorded
@@ -86,7 +86,7 @@ class ByAttaching:
         if "pid" in self._asked:
             program = program_of(self._asked["pid"], self._root)
             if "thread" in self._asked:
-                chosen(threads_of(program.pid, self._root), self._asked["thread"])
+                thread_of(program.pid, self._asked["thread"], self._root)
         elif self._root.host == LOCAL:
             trusted_words(self._asked["command"])
         else:

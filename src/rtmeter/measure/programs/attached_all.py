@@ -21,6 +21,7 @@ from rtmeter.measure.programs.attaching import Attached
 from rtmeter.measure.programs.following import Following, Written
 from rtmeter.measure.programs.looking import LOOK_S, ThreadSeen
 from rtmeter.measure.programs.meeting import Meeting, Started, started_program
+from rtmeter.measure.programs.program import meant_words, started_by
 from rtmeter.model import LOCAL, TARGET, Cell, Doubt, Outcome
 from rtmeter.values import slug
 
@@ -80,7 +81,9 @@ class Together:
         self.tasks = [one.task for one in seen if one.periodic]
         if not self.tasks:
             message = f"finds no periodic thread in {LOOK_S:g} s"
-            raise RtmeterError(message, field="--all", remedy="leave it out, to see what the threads do")
+            meant = meant_words(started_by(self.program.pid, self._root))
+            remedy = meant or "leave it out, to see what the threads do"
+            raise RtmeterError(message, field="--all", remedy=remedy)
         names = [task.name for task in self.tasks]
         found: list[tuple[Cell, ByAttaching]] = []
         for task in self.tasks:

@@ -13,11 +13,12 @@ from typing import Any
 from rtmeter.attach.grid import AttachedLoop, loop_of
 from rtmeter.attach.jobs import jobs_of
 from rtmeter.attach.sleeps import sleeps_of
+from rtmeter.conditions.processes import Process
 from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
 from rtmeter.host.threads import Task, allowed_cpus
 from rtmeter.measure.programs.attaching import Attached
-from rtmeter.measure.programs.program import Program, is_there, threads_of
+from rtmeter.measure.programs.program import Program, is_there, meant_words, threads_of
 from rtmeter.statistics.ranks import quantile_index, share_of
 
 LOOK_S = 3.0
@@ -88,8 +89,9 @@ def look(program: Program, root: Root, wait: Callable[[float], object] = time.sl
     return found
 
 
-def only_periodic(seen: Sequence[ThreadSeen], root: Root) -> Task:
-    """The one that is periodic. Raises RtmeterError if that is none, or more than one."""
+def only_periodic(seen: Sequence[ThreadSeen], root: Root, started: Sequence[Process] = ()) -> Task:
+    """The one that is periodic. Raises RtmeterError if that is none, or more than one;
+    ``started``: processes that the program did."""
     periodic = [one.task for one in seen if one.periodic and is_there(one.task, root)]
     if len(periodic) == 1:
         return periodic[0]
@@ -99,6 +101,7 @@ def only_periodic(seen: Sequence[ThreadSeen], root: Root) -> Task:
     else:
         message = "is not told, and none is periodic"
         remedy = f"give one (name or id) if you know better; in {LOOK_S:g} s there was {threads or 'none'}"
+        remedy += f"; {meant_words(started)}" if started else ""
         return _refuse(message, remedy)
     return _refuse(message, f"{remedy}: {threads}")
 

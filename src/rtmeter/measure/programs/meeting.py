@@ -16,12 +16,13 @@ from rtmeter.measure.probe.supervise import Stop
 from rtmeter.measure.programs.looking import ThreadSeen, look, only_periodic
 from rtmeter.measure.programs.program import (
     Program,
-    chosen,
     ended_doubt,
     exe_of,
     is_there,
     program_of,
     replaced_doubt,
+    started_by,
+    thread_of,
     threads_of,
 )
 from rtmeter.measure.programs.started import StartedProgram
@@ -83,10 +84,12 @@ class Meeting:
         if name is not None:
             if self._started is not None:
                 self.until(lambda: any(name in (t.name, str(t.tid)) for t in self._threads(program)))
-            return chosen(self._threads(program), name)
+            return thread_of(program.pid, name, self._root)
         self.settle()
-        threads = self._threads(program)
-        return threads[0] if len(threads) == 1 else only_periodic(self.look(program), self._root)
+        threads, started = self._threads(program), started_by(program.pid, self._root)
+        if len(threads) == 1 and not started:  # what starts another may be a launcher, that only waits
+            return threads[0]
+        return only_periodic(self.look(program), self._root, started)
 
     def look(self, program: Program) -> list[ThreadSeen]:
         """What all threads do for some seconds."""

@@ -20,7 +20,7 @@ from rtmeter.measure.programs.attached_record import measured_loop
 from rtmeter.measure.programs.attaching import Attached
 from rtmeter.measure.programs.following import written_of
 from rtmeter.measure.programs.looking import LOOK_S
-from rtmeter.measure.programs.program import threads_of
+from rtmeter.measure.programs.program import meant_words, started_by, threads_of
 from rtmeter.measure.programs.started import words_of
 from rtmeter.model import Cell, Doubt, Outcome
 from rtmeter.trace.rcl import (
@@ -76,7 +76,11 @@ class ByName(Together):
             else:
                 super().__enter__()
                 stack.push(super().__exit__)
-            self.found = found_in(self.program.pid, self._root)
+            try:
+                self.found = found_in(self.program.pid, self._root)
+            except RtmeterError as error:
+                error.remedy = self._meant() or error.remedy
+                raise
             self._own_stack = stack.pop_all()
         return self
 
@@ -93,7 +97,7 @@ class ByName(Together):
         self._start = stack.enter_context(self._watching).enter_context(start)
         super().__enter__()
         stack.push(super().__exit__)
-        self._meeting.until(lambda: any(one.startswith("librcl.so") for one in self._libraries()))
+        self._meeting.until(lambda: self._has_rcl(self.program.pid))
         self._meeting.settle()
         self.program = self._meeting.program()  # a start script may have become it meanwhile
 
@@ -103,8 +107,12 @@ class ByName(Together):
         start.trace()
         self._names = names_of([mark for mark in start.marks if mark.tid in tids])
 
-    def _libraries(self) -> list[str]:
-        return [Path(one).name for one in libraries_of(self.program.pid, self._root)]
+    def _has_rcl(self, pid: int) -> bool:
+        return any(Path(one).name.startswith("librcl.so") for one in libraries_of(pid, self._root))
+
+    def _meant(self) -> str:
+        """Of a launcher, as ``ros2 run`` is: the nodes that it started."""
+        return meant_words([o for o in started_by(self.program.pid, self._root) if self._has_rcl(o.pid)])
 
     @property
     def nodes(self) -> tuple[str, ...]:
@@ -141,7 +149,8 @@ class ByName(Together):
         seen = self.called()
         if not seen:
             message = f"sees no callback in {LOOK_S:g} s"
-            raise RtmeterError(message, field=FIELD, remedy="is anything due, or sent, in that time?")
+            remedy = self._meant() or "is anything due, or sent, in that time?"
+            raise RtmeterError(message, field=FIELD, remedy=remedy)
         names = [slug(one.name) for one in seen]
         found: list[tuple[Cell, ByAttaching]] = []
         for place, (one, name) in enumerate(zip(seen, names, strict=True)):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from rtmeter.conditions.processes import Process, everyone
 from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
 from rtmeter.host.threads import Task, read_task, read_tasks
@@ -14,6 +15,7 @@ ENDED, REPLACED = "program_ended", "program_replaced"
 CUT_SHORT = (ENDED, REPLACED)
 """Types of the doubts that end a measurement before its time."""
 
+_FEW = 5
 _ELF_CLASS, _32_BIT = 4, 1
 
 
@@ -65,6 +67,35 @@ def threads_of(pid: int, root: Root) -> list[Task]:
     """Those that it has now, by id."""
     found = (read_task(root, int(path.rsplit("/", 1)[1])) for path in root.glob(f"/proc/{pid}/task/[0-9]*"))
     return sorted((task for task in found if task is not None and task.pid == pid), key=lambda task: task.tid)
+
+
+def started_by(pid: int, root: Root) -> list[Process]:
+    """The processes that a program started, as a launcher does, and those that these did."""
+    there, found, parents = everyone(root), list[Process](), {pid}
+    while born := [process for process in there if process.parent in parents]:
+        found += born
+        parents = {process.pid for process in born}
+    return found
+
+
+def meant_words(started: Sequence[Process]) -> str:
+    """Of programs that are another's, and may be what is meant: what to do, for a remedy; empty of none."""
+    if not started:
+        return ""
+    names = ", ".join(f"{one.name} ({one.pid})" for one in started[:_FEW])
+    return f"it started {names}: if that is meant, start it itself, or give --pid of one that runs"
+
+
+def thread_of(pid: int, name: str, root: Root) -> Task:
+    """The program's thread of that id or name. Raises RtmeterError as chosen() does, with the process that it
+    started and that has one."""
+    threads = threads_of(pid, root)
+    if not any(name in (task.name, str(task.tid)) for task in threads):
+        for one in started_by(pid, root):
+            if any(name in (task.name, str(task.tid)) for task in threads_of(one.pid, root)):
+                message = f"is no thread of the program, but of {one.name}, which it started"
+                raise RtmeterError(message, field="thread", value=name, remedy=meant_words([one]))
+    return chosen(threads, name)
 
 
 def chosen(threads: Iterable[Task], name: str) -> Task:
