@@ -178,6 +178,21 @@ def test_no_task_above_is_left_out(machine: PlantedMachine) -> None:
     assert all(f"task{tid} ({tid}, rr:90)" in found.value for tid in range(700, 730))
 
 
+def test_what_mends_tasks_is_of_all_of_them(machine: PlantedMachine) -> None:
+    """Beyond twenty on the CPU it is its isolation."""
+    ids = range(700, 707)
+    for tid in ids:
+        machine.plant(task(tid, "rogue", "rr", 90) | task(tid + 100, "editor", last_cpu=1))
+    found = machine.findings(Intent(cpus=(1,)))
+    assert found["task_at_or_above"].fix == "; ".join(f"chrt --other --pid 0 {tid}" for tid in ids)
+    listed = " ".join(str(tid + 100) for tid in ids)
+    assert found["cpu_shared"].fix == f"for task in {listed}; do taskset -pc 0 $task; done"
+    for tid in range(900, 914):
+        machine.plant(task(tid, "editor", last_cpu=1))
+    many = machine.findings(Intent(cpus=(1,)))["cpu_shared"]
+    assert many.fix == "measure with --condition isolate=1 --condition stray_tasks=move"
+
+
 def test_a_damaged_file_is_no_crash(machine: PlantedMachine) -> None:
     for name, text in TUNED.items():
         for damage in ("", "???", "0-", "(null)", "9" * 20, "a (b) c", "1:cpu", "- cgroup2"):
@@ -259,6 +274,18 @@ def test_cpus_that_conditions_isolate_are_isolated(machine: PlantedMachine) -> N
     assert "cpu_not_isolated" not in machine.findings(intent)
     machine.plant({"/sys/fs/cgroup/rtmeter/cpuset.cpus": None})
     assert "cpu_outside_cpuset" in machine.findings(intent)
+
+
+@pytest.mark.parametrize(
+    ("cpus", "fix"),
+    [
+        ((1,), "measure with --condition isolate=1 --condition stray_tasks=move"),
+        ((0, 1), "intend fewer CPUs: everything else needs one"),
+    ],
+)
+def test_all_cpus_are_never_to_be_isolated(machine: PlantedMachine, cpus: tuple[int, ...], fix: str) -> None:
+    machine.plant({"/sys/devices/system/cpu/isolated": ""})
+    assert machine.findings(Intent(cpus))["cpu_not_isolated"].fix == fix
 
 
 def test_without_cpus_other_cpusets_are_an_info(machine: PlantedMachine) -> None:
