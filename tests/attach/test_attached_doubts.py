@@ -14,6 +14,7 @@ from rtmeter.attach.callbacks import Callback
 from rtmeter.attach.follow import Followed
 from rtmeter.campaign.matrix import cell_from
 from rtmeter.campaign.rules import settle
+from rtmeter.explain.marks import Mark
 from rtmeter.host.root import Root
 from rtmeter.host.threads import Task
 from rtmeter.measure.programs import attached_record
@@ -160,12 +161,19 @@ def test_of_a_callback_all_threads_that_call_it_are_recorded() -> None:
     attached, loop = a_recording(), LOOP
     more = replace(loop, tid=4712, name="more", policy="fifo", priority=7)
     followed = Followed(T, [(sleeping((0,)).trace, None)], None, 0)
+    for _ in followed.pieces():
+        pass
     meta = attached_record._meta(
         attached, ProgramSeen(4711, 1, "", False, False, 0), loop, followed, given=False
     )
     callback = Callback("rcl_timer", (4711, 4712), None, None, 20 * MS, True, ())
+    timer = {"timer": 1, "due": 0, "period": 20 * MS}
+    does = ("call_with_info", timer), ("wait", {}), ("call", timer), ("call_with_info", timer), ("end", {})
+    attached.marks = [Mark(at, 4711, what, values) for at, (what, values) in enumerate(does)]
+    attached.marks.append(Mark(9, 4712, "wait"))
     attached_record._name(meta, callback, attached, [loop, more, replace(more, tid=4713)])
     assert meta.adapter["thread"] == "loop, more"
+    assert meta.instrument["probes_per_job"] == 2.5, "of the first thread, by either of rcl's functions"
     assert [(one["tid"], one["policy"], one.get("priority")) for one in meta.threads] == [
         (4711, "other", None),
         (4712, "fifo", 7),

@@ -197,6 +197,11 @@ def _begun(marks: Sequence[Mark]) -> Iterator[_Begun]:
         yield now
 
 
+def calls(marks: Sequence[Mark]) -> int:
+    """How many callbacks one thread called."""
+    return sum(1 for _ in _begun(marks))
+
+
 def _dues(begun: Sequence[_Begun], offsets_ns: Iterable[int]) -> list[int] | None:
     """When each call was due, by the monotonic clock; None if what was read is no such time."""
     for offset in (0, *offsets_ns):

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rtmeter.attach.callbacks import Callback
+from rtmeter.attach.callbacks import Callback, calls
 from rtmeter.attach.follow import Followed
 from rtmeter.attach.grid import LARGEST_GAP
 from rtmeter.errors import RtmeterError
@@ -75,7 +75,7 @@ def _name(meta: LogMeta, callback: Callback, attached: Attached, tasks: Sequence
     if callback.period_ns is not None and meta.grid is not None and meta.grid["period_from"] == "mode":
         meta.grid["period_from"] = "timer"
     marks = [mark for mark in attached.marks if mark.tid == tasks[0].tid]
-    jobs = sum(mark.what in ("call", "took") for mark in marks)
+    jobs = calls(marks)
     if jobs and meta.instrument["events_per_job"] is not None:
         events = meta.instrument["events_per_job"] * len(callback.jobs) / jobs
         meta.instrument.update({"events_per_job": events, "probes_per_job": len(marks) / jobs})
