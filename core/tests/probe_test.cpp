@@ -122,13 +122,14 @@ struct Overruns final : CallsFromThreads {
   using CallsFromThreads::CallsFromThreads;
   int spin(std::int64_t /*timeout_ns*/) noexcept override {
     const auto give_up = std::chrono::steady_clock::now() + std::chrono::seconds(30);
-    while (sleeps_of_counter() < 2 && std::chrono::steady_clock::now() < give_up) {
+    while (sleeps_of_counter() < 10 && std::chrono::steady_clock::now() < give_up) {
     }
     const rtm_fire fire{RTM_ABSENT, RTM_ABSENT};
     timer.on_fire(timer.user, &fire);
     return 0;
   }
-  // Of the thread that counts overruns: before each of them one, and one after.
+  // Of the thread that counts overruns: before each of them one, and one after; its start may have a few
+  // more.
   static int sleeps_of_counter() {
     const std::string key = "\nvoluntary_ctxt_switches:";
     for (const ThreadFacts& thread : audit_threads({}, {})) {

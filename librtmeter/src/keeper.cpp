@@ -116,7 +116,14 @@ void Keeper::write_whole(const Row& row) {
 }
 
 void Keeper::pass_on() {
-  if (!batch_.empty()) to_whole([this] { whole_->append(batch_.data(), batch_.size() / kLogColumns); });
+  try {
+    if (whole_ && !batch_.empty()) whole_->append(batch_.data(), batch_.size() / kLogColumns);
+  } catch (const std::exception& error) {
+    fail(error);
+    segments_.back().ended_ns = last_ns_;
+    whole_.reset();
+    retry_ns_ = last_ns_ + kRetryNs;
+  }
   batch_.clear();
 }
 
@@ -205,6 +212,7 @@ void Keeper::put_late(const Row& row, bool late) {
       late_ = std::make_unique<LogWriter>(file_of(keeping_.folder, "late", row.k), header);
     } else if (row.k != late_next_k_) {
       late_->go_to(static_cast<std::uint64_t>(row.k));
+      late_held_ = late ? 1 : 0;  // it flushed
     }
     late_->append(values, 1);
     if (late_->held_back() == 0) late_held_ = 0;
@@ -247,6 +255,7 @@ void Keeper::update(const Json& facts) {
 }
 
 void Keeper::finish(const Json& facts) {
+  flush();
   for (const auto& [key, value] : facts.as_object()) facts_[key] = value;
   end_block();
   attempt([this] { write_bins(); });

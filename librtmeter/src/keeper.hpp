@@ -77,17 +77,6 @@ class Keeper final : public RowSink {
   void take_more(const Row& row, std::int64_t n);
   std::int64_t plain_after(const Row& row) const;
   void write_whole(const Row& row);
-  template <typename Write>
-  void to_whole(Write&& write) {
-    try {
-      if (whole_) write();
-    } catch (const std::exception& error) {
-      fail(error);
-      segments_.back().ended_ns = last_ns_;
-      whole_.reset();
-      retry_ns_ = last_ns_ + kRetryNs;
-    }
-  }
   void pass_on();
   void keep_late(const Row& row, bool late);
   void put_late(const Row& row, bool late);

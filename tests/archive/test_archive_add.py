@@ -203,6 +203,17 @@ def test_a_clock_may_be_any_number_of_years_off(tmp_path: Path, told: str, clock
     assert cli.invoke(["archive", "sql", "SELECT * FROM cells", archive.url, "--json"]) == 0
 
 
+def test_what_tells_no_time_is_added_at_once_however_many_there_are(
+    results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rtmeter.archive.add._BATCH", 1)
+    cells = [StoredCell(cell.folder, cell.record.changed(started=None)) for cell in find_cells(results)]
+    archive = archive_at(tmp_path / "archive")
+    assert add(archive, cells).new == 4
+    measured = archive.table("cells").to_pyarrow_table(columns=["measured"]).column("measured")
+    assert len(set(measured.to_pylist())) == 1
+
+
 @pytest.mark.parametrize(("begins_s", "doubted"), [(30, True), (60, False), (-60, False)])
 def test_a_machine_that_ran_twice_at_once_is_doubted(tmp_path: Path, begins_s: int, doubted: bool) -> None:
     """Under one name: a clone that has its original's."""

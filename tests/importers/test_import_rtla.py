@@ -34,12 +34,19 @@ def test_rtla_timerlat(write) -> None:
     assert [series.n for series in found.series] == [313, 314, 541, 541]
     thread = found.series[1].histogram
     assert thread is not None
-    assert (thread.over, thread.over_from_ns, thread.below_ns) == (2, 5_000, 613_000)
+    assert (thread.over, thread.over_from_ns, thread.below_ns) == (2, 9_000, 613_000)
 
 
 def test_rtla_without_an_all_block_and_with_nothing_on_a_cpu(write) -> None:
     text = TIMERLAT.split("ALL:")[0].replace("min:          0         1", "min:          0         1")
     assert len(read(write(text)).series) == 4
+
+
+def test_what_lies_beyond_the_last_bucket_is_later_than_every_row_of_any_cpu(write) -> None:
+    head = "# RTLA timerlat histogram\n# Time unit is microseconds (us)\nIndex   Thr-000   Thr-001\n"
+    text = head + "10 4 0\n11 1 0\nover: 0 3\ncount: 5 3\nmin: 10 300\nmax: 11 900\n"
+    found = read(write(text)).series[1].histogram
+    assert found is not None and (len(found.counts), found.over, found.over_from_ns) == (0, 3, 12_000)
 
 
 def test_rtla_cut_anywhere_in_its_totals(write) -> None:

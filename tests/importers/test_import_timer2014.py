@@ -54,3 +54,27 @@ def test_a_2014_log_with_its_gnuplot_script(write) -> None:
 )
 def test_a_2014_log_that_does_not_add_up(text: str, write) -> None:
     refused(write(text))
+
+
+@pytest.mark.parametrize(
+    ("bins", "least", "most", "n"),
+    [({-4: 1, -9: 2}, -9, 4, 3), ({2: 3, 9: 1}, -4, 9, 4), ({-3: 1, 9: 1}, -4, 9, 3)],
+)
+def test_differences_whose_first_one_negated_was_taken_for_an_extreme(bins, least, most, n, write) -> None:
+    """As src/OneShotLatencyMeasurer.cpp begins its minimum and maximum of them."""
+    text = log2014(bins, n, least, most).replace("# Difference", "# Other")
+    found = read(write(text.replace("# Measured", "# Difference").replace("# Other", "# Measured")))
+    assert (found.series[0].name, found.series[0].n) == ("difference", n)
+
+
+@pytest.mark.parametrize("cut", ["", "000002 \t000001\n", "#-000001 \t000003\n"])
+def test_a_log_of_the_later_versions_says_its_length_in_words(cut: str, write) -> None:
+    text = log2014({0: 1, 2: 1, 5: 1, -1: 3, -3: 1}, 7, -3, 5)
+    said = "# Measurement results with a loop length of 7 and a timeout of 1000 us:"
+    text = text.replace("# Timeout: 1000us, LoopLength: 7", said)
+    if cut:
+        assert cut in text
+        refused(write(text.replace(cut, "")))
+    else:
+        found = read(write(text))
+        assert (found.series[0].n, found.period_ns) == (7, 1_000_000)

@@ -118,6 +118,12 @@ def recording(tracefs: Path, folder: Path, choice: TraceChoice = TraceChoice()) 
         until(lambda: _gone(instance))
 
 
+def _read_cpus() -> int:
+    """Of how many this process has the kernel's pages open."""
+    files = (os.path.realpath(file) for file in Path("/proc/self/fd").iterdir())
+    return sum(file.endswith("/trace_pipe_raw") for file in files)
+
+
 def _gone(instance: Path) -> bool:
     """Who looks into it keeps it for a moment."""
     try:
@@ -131,6 +137,7 @@ def test_it_ends_whole_if_tracefs_is_taken_away_meanwhile(tracefs: Path, tmp_pat
     folder = tmp_path / "pages"
     folder.mkdir()
     with recording(tracefs, folder) as found:
+        until(lambda: _read_cpus() == len(found._cpus))
         subprocess.run(["umount", "--lazy", tracefs], check=True)
         gone_ns = time.monotonic_ns()
         subprocess.run(["true"], check=True)

@@ -60,7 +60,7 @@ def test_what_a_probe_says_is_shown_as_it_is(
     found: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Brackets are no markup, and what a terminal would heed is none."""
-    monkeypatch.setenv("COLUMNS", "200")
+    monkeypatch.setenv("COLUMNS", "400")
     (found / "rtmeter-probe-ros1").write_text("#!/bin/sh\necho '[/usr/lib/a.so] [error]' >&2; exit 1\n")
     said = FACTS | {"middleware": "My [/x] [y]", "option": {"mode": "a [b] \x1b[2J"}}
     (found / "rtmeter-probe-iceoryx").write_text(f"#!/bin/sh\necho '{json.dumps(said)}'\n")

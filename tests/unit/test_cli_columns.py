@@ -22,13 +22,21 @@ from rtmeter.measure.programs.named import Called
 NUMBERS = ["10,000", "12,345.6", "23,456.7", "34,567.8"]
 
 
-def printed(width: int, *, markup: bool = True, cell: str = "a-name-that-is-rather-long") -> str:
+def printed(
+    width: int,
+    *,
+    markup: bool = True,
+    cell: str = "a-name-that-is-rather-long",
+    head: str = "cell",
+    rows: int = 1,
+) -> str:
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    table.add_column("cell", overflow="fold")
+    table.add_column(head, overflow="fold")
     for header in ("n", "mean\nus", "p99\nus", "max\nus"):
         table.add_column(header, justify="right", no_wrap=True, overflow="fold")
     table.add_column("verdict", no_wrap=True)
-    table.add_row(cell, *NUMBERS, "[red]inconclusive[/red]" if markup else "inconclusive")
+    for _ in range(rows):
+        table.add_row(cell, *NUMBERS, "[red]inconclusive[/red]" if markup else "inconclusive")
     out = StringIO()
     console = Console(file=out, width=width, force_terminal=True, no_color=True, highlight=False)
     print_table(console, table, ["mean\nus", "p99\nus"], markup=markup)
@@ -56,8 +64,10 @@ def test_a_narrow_terminal_gets_fewer_numbers_but_whole_ones(width, shown, left_
     assert left_out in words
 
 
-def test_text_that_looks_like_markup_stays_text():
-    assert "[/x] [red]" in printed(120, markup=False, cell="[/x] [red]")
+@pytest.mark.parametrize("rows", [1, 250])
+def test_text_that_looks_like_markup_stays_text(rows):
+    text = printed(120, markup=False, cell="[/x] [red]", head="[/y] [b]", rows=rows)
+    assert (text.count("[/x] [red]"), text.count("[/y] [b]")) == (rows, 1)
 
 
 NAME = "a[/x] [b]\x1b"
@@ -66,8 +76,8 @@ NAME = "a[/x] [b]\x1b"
 def test_names_of_others_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
     task = Task(1, 2, NAME, False, False, "S", "other", 0, 0, 0)
     _show_threads([ThreadSeen(task, (0,), None, 0, 0.0, None)], as_json=False)
-    callback = Callback("subscription", 2, NAME, NAME, None, False, ())
-    show_callbacks([Called(task, callback)], [], as_json=False)
+    callback = Callback("subscription", (2,), NAME, NAME, None, False, ())
+    show_callbacks([Called((task,), callback)], [], as_json=False)
     row = Row(NAME, 1, 0, says=NAME)
     rows = StringIO()
     Console(file=rows, width=140).print(table_of([row], 1))

@@ -288,6 +288,11 @@ def test_all_cpus_are_never_to_be_isolated(machine: PlantedMachine, cpus: tuple[
     assert machine.findings(Intent(cpus))["cpu_not_isolated"].fix == fix
 
 
+def test_a_machine_of_one_cpu_is_told_to_isolate_none(machine: PlantedMachine) -> None:
+    machine.plant({"/sys/devices/system/cpu/isolated": "", "/sys/devices/system/cpu/online": "0"})
+    assert machine.findings(Intent((0,)))["cpu_not_isolated"].fix == ""
+
+
 def test_without_cpus_other_cpusets_are_an_info(machine: PlantedMachine) -> None:
     machine.plant({"/sys/fs/cgroup/stray/cpuset.cpus": "0"})
     assert machine.findings(Intent())["cpuset_overlap"].grade == "info"

@@ -171,7 +171,7 @@ def test_watching_follows_the_segments_until_the_program_lets_go(tmp_path: Path)
     lock = locked(loop)
     run = FollowedRun.at(tmp_path)
     state = run.state()
-    assert (state.running, state.over) == ("arm", False)
+    assert (state.running, state.left_ns, state.over) == ("arm", None, False)
     assert state.seen is not None
     assert (state.seen.settled, state.seen.served, state.seen.late) == (1200, 1190, 1)
     (loop / f"whole-{1200:015}.rtlog").write_bytes(log_of(1200, rows(1200, 800), ended=False))

@@ -302,3 +302,14 @@ def test_loops_are_found_three_folders_down_and_no_cell_is_entered(
     assert store.LOOP == ".loop" and store.loop_folders(tmp_path) == sorted(loops)
     assert sorted(entered) == sorted(str(tmp_path / name) for name in ("", "run", "robot", "robot/run"))
     assert store.loop_folders(loops[0]) == [loops[0]] == store.loop_folders(tmp_path / "a")
+
+
+def test_a_folder_below_that_is_no_utf_8_is_told(tmp_path: Path) -> None:
+    for name in ("good", "bad"):
+        write_cell(tmp_path / name / "c", Made())
+    (tmp_path / "bad").rename(tmp_path / os.fsdecode(b"x\xff"))
+    with pytest.raises(RtmeterError, match="is no UTF-8"):
+        store.cell_folders(tmp_path)
+    told: list[RtmeterError] = []
+    assert store.cell_folders(tmp_path, told.append) == [tmp_path / "good" / "c"]
+    assert [error.field for error in told] == ["path"]

@@ -15,6 +15,7 @@ from rtmeter.judge.advice import advice
 from rtmeter.judge.mends import finding_for, mends
 from rtmeter.judge.verdict import Misses, judge_misses
 from rtmeter.judge.why import stampless, stampless_words
+from rtmeter.machine.middleware import BESIDE
 from rtmeter.model import Requirement
 from rtmeter.results.record import CellRecord
 
@@ -278,6 +279,12 @@ NORMAL = CauseFacts(77, RT_90, 1, NICE_0)
             "see kernel_thread_at_or_above: move [irq/24-eth0] (real-time priority 90) off CPU 1 "
             f"(echo 0,2-3 > /proc/irq/24/smp_affinity_list), {RAISE}",
         ),
+        (
+            "hog",
+            HOG,
+            {**finding("middleware_thread_at_or_above", name="hog", tid=77), "fix": BESIDE.fix},
+            f"see middleware_thread_at_or_above: {BESIDE.fix}",
+        ),
         ("hog", NORMAL, finding("normal_policy"), f"{MOVE}, {RAISE}"),
         (
             "hog",
@@ -315,6 +322,7 @@ def test_of_a_wakeup_whose_loop_is_rtmeters_own_nobody_is_told_to_give_it_less_t
 def test_nothing_is_moved_to_another_cpu_where_there_is_none(key: tuple[str, str]) -> None:
     assert advice(ranked(*key), 2, virtual=False) is not None
     assert advice(ranked(*key), 1, virtual=False) is None
+    assert advice(ranked("softirq", "BLOCK"), 1, virtual=False) is not None
 
 
 @pytest.mark.parametrize(

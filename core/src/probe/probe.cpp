@@ -329,10 +329,9 @@ class Run {
     if (oversight_.rescues() > 0) list.push(doubt_of_rescues(oversight_.rescues()));
     if (session_.refused_calls() > 0)
       list.push(doubt_of_refused(session_.refused_calls(), session_.exception()));
-    if (const auto most =
-            doubt_of_lost(config_, adapter_, progress_.measured(), progress_.lost(), progress_.skipped());
-        ran_ && !error_ && most)
-      list.push(*most);
+    if (!ran_ || error_) return list;
+    const auto& p = progress_;
+    if (const auto d = doubt_of_lost(config_, adapter_, p.measured(), p.lost(), p.skipped())) list.push(*d);
     return list;
   }
 

@@ -57,9 +57,8 @@ def add(
     that has ended. What was added before an error, or before the process was killed, is
     whole, and is not added again. Raises RtmeterError if the store cannot be read, or refuses."""
     archive.make()
-    done, read = Added(), 0
+    done, read, now = Added(), 0, datetime.now(UTC)
     for group in _groups(cells):
-        now = datetime.now(UTC)
         good: list[tuple[CellRows, StoredCell]] = []
         for cell in group:
             try:

@@ -61,7 +61,7 @@ def _print_lines(out: Console, table: Table, markup: bool) -> None:
     head = copy(table)
     head.columns, head.rows = sized, []
     with out.capture() as captured:
-        out.print(head)
+        out.print(head, markup=markup)
     *above, below = captured.get().splitlines(keepends=True)
 
     @cache

@@ -118,7 +118,7 @@ def _left_by_root(root: Root) -> RtmeterError | None:
         if root.is_superuser():
             return None
         remedy = "run `rtmeter restore --on` as root there"
-        left = root.exists(str(roots))
+        left = root.run(["sh", "-c", 'test -e "$1" || test -L "$1"', "sh", str(roots)])[0] == 0
         closed = root.run(["sh", "-c", 'test -d "$1" && ! test -x "$1"', "sh", str(state.SYSTEM)])[0] == 0
     else:
         try:

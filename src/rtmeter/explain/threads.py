@@ -108,6 +108,7 @@ class KnownTrace:
         self.cpus = cpus_of(trace, threads, targets)
         self._calls: dict[int, list[Call]] = {}
         self._tells: dict[int, list[int]] = {}
+        self._lost_of: dict[int, list[int]] = {}
 
     def thread_until(self, tid: int, time_ns: int) -> int:
         """The thread that has the id up to a time."""
@@ -230,14 +231,18 @@ class KnownTrace:
             self._tells[thread] = sorted([*self.system[thread], *faults])
         anew, tells = self._anew(thread), self._tells[thread]
         place = bisect_right(anew, time_ns, key=self._time)
-        since, until = [-1, *anew, len(self.trace)][place : place + 2]
+        since = anew[place - 1] if place else -1
+        until = anew[place] if place < len(anew) else len(self.trace)
         if bisect_left(tells, since) < bisect_left(tells, until):
             return True
         return not self._begins_anew and (since < 0 or not self.system[thread])
 
     def _anew(self, thread: int) -> list[int]:
         """Each ``lost`` of a CPU that it was on before or is on after."""
-        return sorted(row for row, there in self.cpus.after.items() if thread in there)
+        if thread not in self._lost_of:
+            there = self.cpus.after.items()
+            self._lost_of[thread] = sorted(row for row, threads in there if thread in threads)
+        return self._lost_of[thread]
 
     def call_bounds(self, thread: int, start_ns: int, end_ns: int) -> Iterator[int]:
         """The times within a span at which it enters or leaves the kernel."""

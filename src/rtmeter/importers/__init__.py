@@ -57,6 +57,7 @@ def _format_of(source: SourceFile) -> str:
         ("# RTLA ", "rtla"),
         (performance_test.START, "performance-test-csv"),
         ("LoopLength:", "timer2014"),
+        ("# Measurement results with a loop length of", "timer2014"),
         ("# Histogram", "cyclictest-histogram"),
     ):
         if sign in text:

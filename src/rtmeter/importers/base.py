@@ -217,7 +217,7 @@ class SourceFile:
             remedy = "the clock was set during the run: measure with CLOCK_MONOTONIC"
             message += " and stays there" if stays else ", and is early by more than any delay"
             raise self.error(message, field="latency", remedy=remedy)
-        message = f"the latency {message} and comes back: a stall that was caught up, or a clock that was set"
+        message = f"the latency {message} and does not stay: a stall that was caught up, or a set clock"
         return (Doubt("stall_or_clock_set", message, "measure with CLOCK_MONOTONIC, which nobody sets"),)
 
 

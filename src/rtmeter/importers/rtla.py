@@ -63,6 +63,7 @@ def read(source: SourceFile) -> Imported:
             width * _UNITS[unit],
             name=name,
             total=sum(bins.values()) + source.count(stated["over"][column], f"over of {name}"),
+            over_from=max(edges, default=-width) // width + 1,  # all columns have as many buckets
             largest=_stated(source, stated, "max", column, width, name),
             smallest=_stated(source, stated, "min", column, width, name),
         )

@@ -34,8 +34,8 @@ def read(source: SourceFile) -> Imported:
             stated[match["what"].lower()] = (int(match["least"]), int(match["most"]))
     if not bins or not stated:
         raise source.error("is no log of the 2014 timer tests", remedy=CUT)
-    loops = re.search(r"LoopLength:\s*(\d+)", source.text)
-    timeout = re.search(r"Timeout:\s*(\d+)\s*us", source.text)
+    loops = re.search(r"(?:LoopLength:|loop length of)\s*(\d+)", source.text)
+    timeout = re.search(r"(?:Timeout:|timeout of)\s*(\d+)\s*us", source.text)
     used = [edge for edge, count in bins.items() if count]
     if not used:
         raise source.error("has no values", remedy=CUT)
@@ -43,6 +43,9 @@ def read(source: SourceFile) -> Imported:
     missing = length - sum(bins.values())
     least = min(min(used), 0) if missing > 0 else min(used)
     names = [what for what, found in stated.items() if found == (least, max(bins))]
+    # Early versions take the first difference, negated, for an extreme at first: its rows may reach too far.
+    if min(bins) < 0 and stated.get("difference") == (min(bins), max(bins)) and not names:
+        names = ["difference"]
     if not names:
         message = f"reaches from {least} to {max(bins)} us, which is no stated minimum and maximum"
         remedy = "units are mixed (the summary in another than the histogram), or the file was edited"
@@ -53,14 +56,15 @@ def read(source: SourceFile) -> Imported:
     doubts: list[Doubt] = []
     if missing:
         message = f"has {sum(bins.values()):,} values, and its loop length is {length}"
-        if missing < 0 or len(bins) != max(bins) - least + 1:
+        if missing < 0 or len(bins) != max(bins) - min(least, *bins) + 1:
             raise source.error(message, field="histogram", remedy=CUT)
         shifted[-1] = missing
         doubts.append(Doubt("early_assumed", _EARLY.format(missing), ""))
     if len(names) > 1:
         message = f"minimum and maximum are those of {' and of '.join(names)}: {names[0]} is taken"
         doubts.append(Doubt("quantity_assumed", message, ""))
-    found = histogram(source, shifted, US, name=names[0], largest=max(bins))
+    largest = max(bins) if names[0] != "difference" else max(edge for edge, n in shifted.items() if n)
+    found = histogram(source, shifted, US, name=names[0], largest=largest)
     return Imported(
         "ros_realtime_tests",
         f"{names[0]} latency of a one-shot timer",

@@ -72,7 +72,7 @@ def advice(cause: Ranked, cpus: int, *, virtual: bool, ours: bool = False) -> st
         return _called(key.who, whom)
     if key.category == "blocked":
         return _blocked(cause, whom)
-    if key.category in ("softirq", "interrupt") and cpus < 2:
+    if key.category in ("softirq", "interrupt") and cpus < 2 and key.who != "BLOCK":
         return None
     if key.category == "softirq":
         return _SOFTIRQS.get(key.who or "")

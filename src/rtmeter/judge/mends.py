@@ -136,5 +136,6 @@ def _names(finding: Mapping[str, Any], who: str | None, tid: int | None) -> bool
 
 
 def _is_of(fix: str, tid: int | None) -> bool:
-    """Whether the command of a finding that lists threads is of this one, too."""
-    return tid is None or str(tid) in re.findall("[0-9]+", fix)
+    """Whether the command of a finding that lists threads is of this one, too; one without ids is of all."""
+    named = re.findall("[0-9]+", fix)
+    return tid is None or not named or str(tid) in named

@@ -61,7 +61,8 @@ class FollowedLoop:
         seen = self._running.look()
         running = name if going_on else None
         done = {} if going_on else {name: "recorded"}
-        return RunState(f"{name}, {self.folder.stem}", done, running, seen, (), 0, ended=not going_on)
+        left_ns = None if going_on else 0  # it has no end
+        return RunState(f"{name}, {self.folder.stem}", done, running, seen, (), left_ns, ended=not going_on)
 
 
 @dataclass

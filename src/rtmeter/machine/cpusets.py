@@ -97,7 +97,9 @@ def _isolation(machine: Machine, wanted: frozenset[int], measured: str | None) -
             shared -= cpu_set(machine.text(f"{measured}/cpuset.cpus"))
     if shared:
         cpus = ",".join(map(str, sorted(shared)))
-        fix = isolating(machine, cpus) if machine.online - wanted else _INTEND_FEWER
+        fix = isolating(machine, cpus)
+        if not machine.online - wanted:
+            fix = _INTEND_FEWER if len(machine.online) > 1 else ""
         yield NOT_ISOLATED.found(f"CPU {cpus} is not isolated", fix=fix)
 
 

@@ -287,7 +287,7 @@ def distinct(ids: Mapping[Path, str], below: Path) -> dict[Path, str]:
 def cell_folders(path: Path, tell: Callable[[RtmeterError], None] | None = None) -> list[Path]:
     """The folder of the cell at the path, or those of all cells under it: runs by name, each in its running
     order; where nothing lies, those of the repeats of that name. ``tell`` hears of a run whose run.json is
-    damaged, whose cells are left out then.
+    damaged, or whose path is no UTF-8; its cells are left out then.
 
     Raises RtmeterError if there is none, and, without ``tell``, for such a run.
     """
@@ -310,6 +310,7 @@ def cell_folders(path: Path, tell: Callable[[RtmeterError], None] | None = None)
     ordered = []
     for run in sorted(runs, key=Path):
         try:
+            require_text(Path(run), "path")
             listed = read_run(Path(run)).cells if Path(run, RUN).is_file() else ()
         except RtmeterError as error:
             if tell is None:

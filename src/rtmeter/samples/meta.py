@@ -10,7 +10,8 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationEr
 from rtmeter.errors import RtmeterError
 from rtmeter.model import Doubt, Measurement
 
-_RUN_KEYS = ("version", "role", "log", "session", "watch_stdin")  # of a config: the run's, not the cell's
+_RUN_KEYS = ("version", "role", "log", "session", "offered", "watch_stdin")
+"""Of a config: the run's, not the cell's."""
 
 MapOrNull = Annotated[dict[str, Any], BeforeValidator(lambda value: {} if value is None else value)]
 

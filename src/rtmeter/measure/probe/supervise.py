@@ -240,7 +240,8 @@ class _Run:
         client_is = meeting(_options_of(probe), ours, theirs, listens=False)
         server_is = meeting(_options_of(server), theirs, ours, listens=True)
         for own, where in ((config, client_is), (of_server, server_is)):
-            own["offered"] = sorted(where.keys() - own["options"].keys())
+            if offered := sorted(where.keys() - own["options"].keys()):
+                own["offered"] = offered
             own["options"] = where | own["options"]
 
     def outcome(self) -> Outcome:

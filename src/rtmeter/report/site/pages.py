@@ -86,7 +86,8 @@ def _chart(history: History) -> Markup | None:
     colour = {"field": "line", "type": "nominal", "scale": {"domain": names, "range": list(LINE_COLOURS[:3])}}
     dash = {"field": "line", "type": "nominal", "scale": {"domain": names, "range": DASHES[:3]}}
     x: Spec = {"field": "at", "type": "temporal", "title": "measured, UTC", "scale": {"type": "utc"}}
-    if len({row["at"] for row in rows}) == 1:  # no span of time, of which Vega would choose what to tell
+    lost = [{"at": entry.started} for entry in history.entries if entry.max_ns == math.inf]
+    if len({one["at"] for one in (*rows, *lost)}) == 1:  # no span, of which Vega would choose what to tell
         x |= {"axis": {"format": "%Y-%m-%d %H:%M", "tickCount": 1}}
     y = {"field": "us", "type": "quantitative", "title": "us", "scale": {"type": "log"}}
     encoding = {"x": x, "y": y, "color": colour, "strokeDash": dash}
@@ -101,7 +102,7 @@ def _chart(history: History) -> Markup | None:
     if changes:
         mark = {"type": "rule", "color": INK, "strokeDash": [2, 3]}
         layers.append({"data": {"values": changes}, "mark": mark, "encoding": {"x": x}})
-    if lost := [{"at": entry.started} for entry in history.entries if entry.max_ns == math.inf]:
+    if lost:
         said = {"type": "text", "text": "lost", "baseline": "top", "color": "var(--lost)"}
         layers.append({"data": {"values": lost}, "mark": said, "encoding": {"x": x, "y": {"value": 2}}})
     spec = {"data": {"values": rows}, "width": 1180, "height": 300, "layer": layers, "config": _CONFIG}
