@@ -2,22 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
+from rtmeter.model import LOST, SERVED, SKIPPED
 from rtmeter.selftest.adapter import echo
 from rtmeter.selftest.adapter.running import SAMPLES
+from rtmeter.statistics.quantities import Ints
 
-PASSED_OVER = (SAMPLES, 1, SAMPLES - 1, 0)
-MOSTLY_LOST = (SAMPLES, 8, SAMPLES - 9, 1)
-OPEN_LOST = (SAMPLES, 0, 0, SAMPLES)
-THIRD_LOST = (SAMPLES, SAMPLES - SAMPLES // 3, 0, SAMPLES // 3)
-LAST_LOST = (SAMPLES, SAMPLES - 1, 0, 1)
-SERVED = (SAMPLES, SAMPLES, 0, 0)
+
+def ended(lost: Iterable[int] = (), skipped: int = 0) -> Ints:
+    """How each release of a run ended: these were lost, the last ones skipped, all others served."""
+    outcomes = np.full(SAMPLES, SERVED)
+    outcomes[SAMPLES - skipped :] = SKIPPED
+    outcomes[list(lost)] = LOST
+    return outcomes
+
+
+PASSED_OVER = ended(skipped=SAMPLES - 1)
+MOSTLY_LOST = ended(lost=[8], skipped=SAMPLES - 9)
+OPEN_LOST = ended(lost=range(SAMPLES))
+THIRD_LOST = ended(lost=range(1, SAMPLES, 3))
+LAST_LOST = ended(lost=[SAMPLES - 1])
+ALL_SERVED = ended()
 FRAME: dict[str, Any] = {
     "counters": {"corrupted": 0, "duplicate": 0, "extra_callbacks": 0, "refused_calls": 0},
     "warnings": [],
@@ -27,12 +39,12 @@ FRAME: dict[str, Any] = {
 
 
 class Runs:
-    """An adapter whose runs end like this: released, served, skipped and lost of each."""
+    """An adapter whose runs end like this."""
 
-    def __init__(self, *ends: tuple[int, int, int, int]) -> None:
+    def __init__(self, *ends: Ints) -> None:
         self.ends, self.made = ends, 0
 
-    def complete(self, config: dict[str, Any]) -> tuple[dict[str, Any], tuple[int, int, int, int]]:
+    def complete(self, config: dict[str, Any]) -> tuple[dict[str, Any], Ints]:
         self.made += 1
         return FRAME, self.ends[self.made - 1]
 
@@ -42,7 +54,7 @@ class Pairs:
 
     facts: Mapping[str, Any] = {"measures": ["roundtrip"]}
 
-    def __init__(self, *ends: tuple[int, int, int, int]) -> None:
+    def __init__(self, *ends: Ints) -> None:
         self.ends = list(ends)
 
     @contextmanager
@@ -58,19 +70,20 @@ class Pairs:
         ([MOSTLY_LOST, MOSTLY_LOST, MOSTLY_LOST], 3, "fail"),
         ([OPEN_LOST, OPEN_LOST, OPEN_LOST], 3, "fail"),
         ([THIRD_LOST, THIRD_LOST, THIRD_LOST], 3, "fail"),
-        ([LAST_LOST, THIRD_LOST, LAST_LOST], 3, "fail"),
-        ([MOSTLY_LOST, SERVED], 2, "pass"),
-        ([LAST_LOST, LAST_LOST, SERVED], 3, "pass"),
-        ([OPEN_LOST, SERVED], 2, "pass"),
-        ([SERVED], 1, "pass"),
-        ([(SAMPLES, SAMPLES // 2, SAMPLES - SAMPLES // 2, 0)], 1, "pass"),
+        ([LAST_LOST, LAST_LOST, LAST_LOST], 3, "fail"),
+        ([LAST_LOST, THIRD_LOST, LAST_LOST], 3, "pass"),  # another one each time
+        ([MOSTLY_LOST, ALL_SERVED], 2, "pass"),
+        ([LAST_LOST, LAST_LOST, ALL_SERVED], 3, "pass"),
+        ([OPEN_LOST, ALL_SERVED], 2, "pass"),
+        ([ALL_SERVED], 1, "pass"),
+        ([ended(skipped=SAMPLES // 2)], 1, "pass"),
         ([PASSED_OVER, PASSED_OVER, PASSED_OVER], 3, "pass"),  # a machine that is never free
     ],
 )
 def test_a_run_that_lost_or_of_which_most_was_passed_over_is_repeated(
-    monkeypatch: pytest.MonkeyPatch, ends: list[tuple[int, int, int, int]], made: int, outcome: str
+    monkeypatch: pytest.MonkeyPatch, ends: list[Ints], made: int, outcome: str
 ) -> None:
-    monkeypatch.setattr(echo, "_ends", lambda run: run)
+    monkeypatch.setattr(echo, "_outcomes", lambda run: run)
     monkeypatch.setattr(echo, "stamped", lambda *_: None)
     runs: Any = Runs(*ends)
     assert echo._runs(runs, {})[0] == outcome
@@ -78,12 +91,18 @@ def test_a_run_that_lost_or_of_which_most_was_passed_over_is_repeated(
 
 
 @pytest.mark.parametrize(
-    ("ends", "outcome"), [([MOSTLY_LOST, SERVED, SERVED, SERVED], "pass"), ([MOSTLY_LOST] * 3, "fail")]
+    ("ends", "outcome"),
+    [
+        ([MOSTLY_LOST, ALL_SERVED, ALL_SERVED, ALL_SERVED], "pass"),
+        ([MOSTLY_LOST] * 3, "fail"),
+        ([LAST_LOST] * 3, "fail"),
+        ([LAST_LOST, THIRD_LOST, LAST_LOST, ALL_SERVED, ALL_SERVED], "pass"),
+    ],
 )
 def test_a_payload_is_tried_again_likewise(
-    monkeypatch: pytest.MonkeyPatch, ends: list[tuple[int, int, int, int]], outcome: str
+    monkeypatch: pytest.MonkeyPatch, ends: list[Ints], outcome: str
 ) -> None:
-    monkeypatch.setattr(echo, "_ends", lambda run: run.ends)
+    monkeypatch.setattr(echo, "_outcomes", lambda run: run.ends)
     monkeypatch.setattr(echo, "stamped", lambda *_: None)
     subject: Any = Pairs(*ends)
     assert echo._payloads(subject)[0] == outcome
