@@ -198,6 +198,25 @@ TEST(AFullDisk, IsTriedAgainTenSecondsLater) {
   EXPECT_EQ(bins_of(run.folder()).find("late_only_counted")->as_int(), 10'000);
 }
 
+// Of three late releases far apart the first two are in frames: what a disk that is full by the end has no
+// room for is the third.
+TEST(AFullDisk, HasWhatItHasAndTheRestIsCounted) {
+  std::signal(SIGXFSZ, SIG_IGN);
+  Simulation run(kSecond / 1000, kHour);
+  for (std::int64_t k = 0; k <= 600; ++k) run.job(k, 50'000, k % 300 == 0 ? 900'000 : 100'000);
+  rlimit before{};
+  getrlimit(RLIMIT_FSIZE, &before);
+  const auto used = std::filesystem::file_size(files_of(run.folder(), "late-").front());
+  const rlimit limit{used + 16, before.rlim_max};
+  setrlimit(RLIMIT_FSIZE, &limit);
+  EXPECT_THROW(run.keeper.finish(Json::object()), Failure);
+  setrlimit(RLIMIT_FSIZE, &before);
+  std::int64_t kept = 0;
+  for (const Row& row : rows_of_part(run.folder(), "late")) kept += row[3] == row[1] + 900'000 ? 1 : 0;
+  EXPECT_EQ(kept, 2);
+  EXPECT_EQ(bins_of(run.folder()).find("late_only_counted")->as_int(), 1);
+}
+
 // What cannot be written keeps nothing else from its end.
 TEST(AFullDisk, WithoutItsBinsKeepsTheLogs) {
   Simulation run(kSecond / 1000, kHour);

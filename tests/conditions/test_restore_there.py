@@ -59,7 +59,7 @@ def test_a_folder_that_root_alone_may_look_into_is_told_until_root_has_shown_it(
     assert said.endswith("run `rtmeter restore --on` as root there")
     assert restored_by("env", system) == Restored((), (), None)
     assert restored_by(NOBODY, own) == Restored((), (), None)
-    (system / "journal").touch()
+    (system / "journal").symlink_to("nothing")
     (said,) = restored_by(NOBODY, own).unknown
     assert said.endswith("a run of root was killed; run `rtmeter restore --on` as root there")
 

@@ -106,6 +106,17 @@ def test_a_single_run_has_its_date_below_its_points(tmp_path: Path) -> None:
     assert page.read_text().count(">2026-11-03 09:00</text>") == 1
 
 
+def test_a_run_that_lost_all_has_its_place_in_time(tmp_path: Path) -> None:
+    """The one date that would be told is of neither run."""
+    a_run(tmp_path / "results", 3)
+    lost = Made(id="wakeup", measurement="roundtrip", samples=60, delays=lambda _: (0, None, None))
+    a_run(tmp_path / "results", 9, wakeup=lost)
+    page = made(tmp_path / "results", tmp_path / "site", "--no-reports") / "cells" / "robot~day~wakeup.html"
+    chart = page.read_text()
+    assert ">lost</text>" in chart
+    assert not re.search(">2026-11-[0-9]+ 00:00</text>", chart)
+
+
 def test_few_runs_show_no_change(tmp_path: Path) -> None:
     for number in range(1, FEWEST_RUNS):
         a_run(tmp_path, number, 50 if number < 10 else 900)
