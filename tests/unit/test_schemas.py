@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from contextlib import nullcontext
 from functools import cache
@@ -17,6 +18,7 @@ from rtmeter.campaign.file import BLOCK_KEYS, CAMPAIGN_KEYS, read_campaign
 from rtmeter.campaign.options import OPTIONS
 from rtmeter.campaign.schemas import FILES, campaign_schema, probe_config_schema, text_of
 from rtmeter.errors import RtmeterError
+from rtmeter.samples.meta import LogMeta
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 CAMPAIGNS = sorted((ROOT / "campaigns").glob("*.yaml"))
@@ -26,6 +28,16 @@ CAMPAIGNS = sorted((ROOT / "campaigns").glob("*.yaml"))
 def validator(schema: Callable[[], dict[str, Any]]) -> jsonschema.Draft202012Validator:
     jsonschema.Draft202012Validator.check_schema(schema())
     return jsonschema.Draft202012Validator(schema())
+
+
+def test_the_keys_of_a_run_are_in_no_cell() -> None:
+    page = (ROOT / "spec" / "results.md").read_text()
+    listed = re.search(r"without the keys of the run \((.+?)\)", page)
+    assert listed is not None
+    of_run = re.findall(r"`(\w+)`", listed[1])
+    assert "offered" in of_run
+    config: dict[str, Any] = {key: {} for key in (*of_run, "options")}
+    assert LogMeta(config=config).cell_config == {"options": {}}
 
 
 @pytest.mark.parametrize("name", FILES)
