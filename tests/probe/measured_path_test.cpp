@@ -289,6 +289,10 @@ TEST_F(MeasuredPath, Cycle) {
   expect_clean_run(config("sleep_then_spin_some", "two_threads"), 2, {SYS_clock_nanosleep}, {SYS_futex});
   expect_clean_run(config("spin", "one_thread"), 1, {}, {SYS_futex});
   expect_clean_run(config("spin", "two_threads"), 2, {}, {SYS_futex});
+  // As after a stall that passed over the whole warm-up: the first answer of all is a measured one.
+  Json measured_at_once = config("spin", "two_threads");
+  measured_at_once["warm_up"] = 0;
+  expect_clean_run(measured_at_once, 2, {}, {SYS_futex});
 }
 
 // The control: what is planted in a callback is caught, and told apart from what the adapter does.

@@ -22,7 +22,6 @@ class Answerer : public Measurement {
 
   void run() noexcept override {
     // A server has no warm-up: its window is the whole run, or begins when a listener is heard first.
-    Stampers::own_tid();
     if (b_.receive != RTM_RECEIVE_LISTENER) enter(b_.config.warm_up);
     constexpr std::int64_t kHour = 3'600'000'000'000;
     while (!stopped()) {

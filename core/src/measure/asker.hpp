@@ -181,7 +181,7 @@ class Asker : public Exchange<Columns, kSent, kAnswered, kFree> {
 
   void receive() noexcept {
     pthread_setname_np(pthread_self(), "rtm-receiver");
-    receiver_tid_.store(gettid(), std::memory_order_release);
+    receiver_tid_.store(Stampers::own_tid(), std::memory_order_release);
     while (!receiver_done_.load(std::memory_order_relaxed)) {
       if (b_.receive == RTM_RECEIVE_SPIN)
         b_.session.spin(INT64_MAX);

@@ -66,7 +66,6 @@ class FurtherPublisher final : public Measurement {
   // told that the client has ended, and what was due until then, unless that takes long; says that it is
   // silent, and stays until it is asked to end: what is under way may need it.
   void run() noexcept override {
-    Stampers::own_tid();
     while (told() == 0 && !stopped()) {
       b_.session.offer(publisher_, message(publication::kGreeting));
       pause();

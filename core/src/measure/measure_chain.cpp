@@ -37,7 +37,6 @@ class Chain final : public Measurement {
   }
 
   void run() noexcept override {
-    Stampers::own_tid();
     if (!await_go()) return;
     enter(0);
     while (!stopped()) {

@@ -188,7 +188,6 @@ class Discovery final : public Measurement {
   }
 
   void run() noexcept override {
-    Stampers::own_tid();
     std::int64_t k = 0;
     if (await_go())
       for (const std::int64_t total = b_.config.total(); k < total && !stopped() && !failure_; ++k)

@@ -96,10 +96,13 @@ class Measurement {
   bool warm(std::int64_t k) const noexcept { return k < b_.config.warm_up; }
   std::int64_t status(Status s, std::int64_t k) const noexcept { return warm(k) ? s | kWarmUpFlag : s; }
   // Opens the usage window before the first measured release: of the one thread that stamps, if it is known.
-  // Prepares for it as the warm-up begins.
+  // Prepares for it, and for the thread's first stamp, as the warm-up begins.
   void enter(std::int64_t k) noexcept {
     if (window_open_) return;
-    if (!prepared_) b_.usage.prepare();
+    if (!prepared_) {
+      b_.usage.prepare();
+      Stampers::own_tid();
+    }
     prepared_ = true;
     if (warm(k)) return follow_stamper();
     window_open_ = true;
