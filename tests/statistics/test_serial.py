@@ -5,7 +5,7 @@ from scipy.signal import lfilter
 from scipy.stats import chi2, rankdata
 from simulation import Simulation
 
-from rtmeter.statistics.serial import KPSS_LIMIT, autocorrelation, kpss
+from rtmeter.statistics.serial import KPSS_LIMIT, autocorrelation, correlation_time, kpss
 
 
 def kpss_of_cauchy(generator: np.random.Generator) -> float:
@@ -56,3 +56,23 @@ def test_autocorrelation_is_seen(generator: np.random.Generator) -> None:
 def test_equal_values_have_neither() -> None:
     assert kpss(np.full(50, 2.0)) == 0
     assert autocorrelation(np.full(50, 2.0)).q == 0
+
+
+def test_a_correlation_time_is_one_at_least_and_at_most_what_there_is() -> None:
+    assert [correlation_time(np.array(one, dtype=float)) for one in ([], [3], [2, 2, 2])] == [1, 1, 1]
+    assert correlation_time(np.tile([0.0, 1.0], 50)) == 1
+    assert correlation_time(np.array([1.0, 1, 0, 0])) == 1.5  # of autocorrelations 1, 1/4, -1/2, -1/4
+    assert correlation_time(np.arange(7.0)) == pytest.approx(2 * (1 + 16 / 28 + 5 / 28 - 4 / 28) - 1)
+
+
+def test_a_correlation_time_by_its_definition(generator: np.random.Generator) -> None:
+    series = lfilter([1], [1, -0.9], generator.normal(size=301))
+    error = series - series.mean()
+    rho = [float(error[lag:] @ error[: len(error) - lag]) / float(error @ error) for lag in range(300)]
+    found, least = -1.0, np.inf
+    for one, next_one in zip(rho[::2], rho[1::2], strict=True):
+        if one + next_one <= 0:
+            break
+        least = min(least, one + next_one)
+        found += 2 * least
+    assert correlation_time(series) == pytest.approx(found)

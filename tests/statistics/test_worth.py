@@ -5,6 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from processes import Process
+from rates import Rates, Sized
+from simulation import Simulation
 from stationary import MS
 
 from rtmeter.statistics.blocks import blocks_of
@@ -98,3 +100,44 @@ def test_however_alike_they_are_one_at_least_below_a_quantile_and_by_their_clust
     burst = np.append(np.arange(9 * N // 10), N - 1)
     found = dependence(burst, burst, 0, N)
     assert found.clusters.count == 2 and found.design_effect == N
+
+
+SHORT = (100, 200, 400, 900)
+"""Releases of runs that are too short for blocks."""
+
+
+def effect_of_independent(generator: np.random.Generator, n: int, above: float) -> float:
+    values = generator.integers(0, MS, n)
+    return design_effect(values, round(MS * (1 - above)), blocks_of(values))
+
+
+@pytest.mark.parametrize("above", [0.5, 0.1, 0.01])
+def test_a_short_run_of_independent_releases_counts_as_it_is(
+    above: float, simulate: Simulation, rates: Rates, sized: Sized
+) -> None:
+    of_each = sized("runs", reduced=200, full=2_500)
+    found = [one for n in SHORT for one in simulate(effect_of_independent, of_each, n, above)]
+    case = f"100 to 900 independent releases, {above:.0%} above"
+    rates.at_most(0.01, (one > 1 for one in found), "releases count as less than they are", case)
+
+
+def in_spells(generator: np.random.Generator, n: int, spell: int) -> np.ndarray:
+    """2 us and 3 us, and up to 0.4 us more, in spells of so many releases on average, in n of them."""
+    lengths = generator.exponential(spell, 2 * n).astype(np.int64) + 1
+    level = np.repeat(np.tile([2_000, 3_000], n), lengths)[generator.integers(0, 4 * spell) :][:n]
+    return level + generator.integers(0, 401, n)
+
+
+def interval_in_spells(generator: np.random.Generator, n: int, spell: int) -> tuple[float, float]:
+    found = quantiles(in_spells(generator, n, spell), ("75",), 0.95)["75"]
+    return found.lower, found.upper
+
+
+@pytest.mark.parametrize(("n", "spell"), [(200, 20), (400, 20), (900, 20), (900, 60)])
+def test_a_short_run_in_spells_counts_as_less(
+    n: int, spell: int, simulate: Simulation, rates: Rates, sized: Sized
+) -> None:
+    """Taken as independent, 35 to 64 in 100 of these intervals held the quantile."""
+    found = simulate(interval_in_spells, sized("runs", reduced=60, full=2_000), n, spell)
+    covered = (lower <= 3_200 <= upper for lower, upper in found)
+    rates.at_least(0.87, covered, "quantiles of short runs are covered", f"p75, {n} in spells of {spell}")

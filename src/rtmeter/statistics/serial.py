@@ -1,4 +1,5 @@
-"""Tests of a series of blocks: level stationarity and autocorrelation, on ranks."""
+"""Tests of a series of blocks, on ranks: level stationarity and autocorrelation; and the time over which the
+values of a short one hang together."""
 
 from __future__ import annotations
 
@@ -55,3 +56,19 @@ def autocorrelation(series: Floats, lags: int = 10) -> Autocorrelation:
     return Autocorrelation(
         q, float(scipy.special.chdtrc(lags, q)) if math.isfinite(q) else 0.0, lags, largest
     )
+
+
+def correlation_time(series: Floats) -> float:
+    """By how much autocorrelation raises the variance of the sum of a series, shape (n,), over that of
+    independent values, from 1 to n: the initial monotone sequence (Geyer, Statistical Science 7, 1992), the
+    sum over lags up to where pairs of autocorrelations are no longer positive, each pair no more than the
+    last."""
+    size = len(series)
+    centred = series - (series.mean() if size else 0.0)
+    power = float(centred @ centred)
+    if power == 0:
+        return 1.0
+    rho = np.correlate(centred, centred, "full")[size - 1 :] / power
+    pairs = rho[: size // 2 * 2].reshape(-1, 2).sum(axis=1)
+    positive = pairs[: int(np.argmax(pairs <= 0))] if (pairs <= 0).any() else pairs
+    return min(max(2 * float(np.minimum.accumulate(positive).sum()) - 1, 1.0), float(size))

@@ -18,6 +18,7 @@ from rtmeter.statistics import gates
 from rtmeter.statistics.blocks import FEWEST_BLOCKS, MOST_BLOCKS, SMALLEST_BLOCK, Blocks
 from rtmeter.statistics.clusters import MOST_EXCEEDANCES, Dependence, dependence
 from rtmeter.statistics.quantities import Ints
+from rtmeter.statistics.serial import correlation_time
 from rtmeter.statistics.tail import above, block_edges
 from rtmeter.statistics.trend import inflation
 
@@ -26,6 +27,10 @@ RARE = 0.02
 
 OVERDISPERSED = 1.3
 """Variance of a block's exceedances over that of independent ones that chance does not explain."""
+
+CORRELATED = 13
+"""Of n independent releases, too few for blocks, those above a limit have a correlation time of more than
+1 + 13 / sqrt(n) in one run of a hundred (tests/statistics/test_worth.py)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +65,8 @@ def design_effect(values: Ints, limit_ns: int, blocks: Blocks | None) -> float:
     n = len(values)
     count = min(MOST_BLOCKS, n // SMALLEST_BLOCK)
     if count < FEWEST_BLOCKS:
-        return 1.0
+        time = correlation_time((values > limit_ns).astype(np.float64))
+        return time if time > 1 + CORRELATED / math.sqrt(max(n, 1)) else 1.0
     edges = itertools.pairwise(block_edges(n, count))
     counts = np.array([np.count_nonzero(values[a:b] > limit_ns) for a, b in edges], dtype=np.float64)
     share = float(counts.sum()) / n
