@@ -218,6 +218,27 @@ def test_a_cyclictest_histogram_has_no_bin_below_a_microsecond(tmp_path: Path) -
         export(write_counted(tmp_path / "cell", ended), tmp_path / "out.hist", "cyclictest-hist")
 
 
+@pytest.mark.parametrize(
+    ("form", "width_ns", "lower_ns", "wide"),
+    [
+        ("cyclictest-hist", 1_000, 7_000, None),
+        ("cyclictest-hist", 1_000, 7_500, "1us"),
+        ("cyclictest-hist", 50_000, 50_000, "50us"),
+        ("hdr", 1, 7_000, None),
+        ("hdr", 1_000, 7_000, "1us"),
+        ("hdr", 1_000, 2_048_000, None),  # whose first three digits are the same
+    ],
+)
+def test_bins_that_a_format_would_tell_apart_are_said(
+    form: str, width_ns: int, lower_ns: int, wide: str | None, tmp_path: Path
+) -> None:
+    """Else all their values would be up to a bin too early, and nobody told."""
+    data = Histogram(np.array([lower_ns]), width_ns, np.array([3]))
+    notes = export(write_counted(tmp_path / "cell", data), tmp_path / "out", form)
+    words = f"values were counted in bins of {wide}, and stand where their bin begins"
+    assert notes == ([words] if wide else []) and (wide is None or words in (tmp_path / "out").read_text())
+
+
 def test_what_lies_beyond_the_most_bins_is_overflow(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cyclictest, "MOST_BINS", 6)
     data = Histogram(np.array([-2000, 0, 5000, 6000]), 1000, np.array([2, 3, 4, 5]))

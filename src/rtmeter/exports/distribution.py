@@ -15,6 +15,7 @@ from rtmeter.results.record import CellRecord
 from rtmeter.statistics.counted_data import CountedData, Histogram, Intervals
 from rtmeter.statistics.quantities import Ints, judged_quantity
 from rtmeter.statistics.views import LATER, per_release
+from rtmeter.values import format_duration
 
 Rounding = Callable[[Ints], Ints]
 """Values in ns, none negative, to those that stand for them in the file."""
@@ -87,7 +88,7 @@ class _Tally:
     """Counts rounded values."""
 
     def __init__(self, rounding: Rounding) -> None:
-        self._rounding = rounding
+        self.rounding = rounding
         self.values = self.counts = np.empty(0, dtype=np.int64)
         self.early = 0
         self.min_ns: int | None = None
@@ -103,7 +104,7 @@ class _Tally:
         least, most = int(values.min()), int(values.max())
         self.min_ns = least if self.min_ns is None else min(self.min_ns, least)
         self.max_ns = most if self.max_ns is None else max(self.max_ns, most)
-        all_values = np.concatenate((self.values, self._rounding(values)))
+        all_values = np.concatenate((self.values, self.rounding(values)))
         self.values, place = np.unique(all_values, return_inverse=True)
         total = np.zeros(len(self.values), dtype=np.int64)
         np.add.at(total, place, np.concatenate((self.counts, counts)))
@@ -129,6 +130,10 @@ def _histogram_of(data: CountedData, folder: Path) -> Histogram:
 def _count(tally: _Tally, data: Histogram, overflows: bool) -> list[str]:
     tally.see(data.lower_ns, data.counts)
     notes = []
+    first, last = (tally.rounding(np.maximum(data.lower_ns + by, 0)) for by in (0, data.width_ns - 1))
+    if (first != last).any():
+        wide = format_duration(data.width_ns)
+        notes.append(f"values were counted in bins of {wide}, and stand where their bin begins")
     if data.over:
         beyond = data.over_from_ns if data.max_ns is None else data.max_ns
         tally.see(np.array([beyond]), np.array([data.over]))
