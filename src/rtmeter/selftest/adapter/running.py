@@ -278,6 +278,8 @@ def counted(config: RunConfig) -> RunConfig:
     more = {"period_ns": PERIOD_NS, "samples": SAMPLES, "warm_up": WARM_UP}
     if config["measurement"] in (*TWO_ENDS, "cycle"):
         more["loss_timeout_ns"] = LOSS_NS
+    if config["measurement"] == "cycle":
+        more["history_depth"] = SAMPLES + WARM_UP  # ticks that are caught up replace none of each other's
     if config["measurement"] in TWO_ENDS:
         more["warm_up"] = 0  # a fault of the first message counts
     return more | config
