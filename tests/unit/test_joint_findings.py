@@ -37,6 +37,28 @@ def test_what_each_run_says_of_itself_in_numbers_is_not_said_of_all() -> None:
     assert finding.message == "each run: 2 releases were skipped"
 
 
+def test_what_some_runs_say_alike_names_one_and_how_many() -> None:
+    (finding,) = _findings([("a", of("x")), ("b", of("x")), ("c", of())])
+    assert finding.message == "2 of 3 runs, as in a: x"
+
+
+def weighed(message: str, value: float | None, consequence: Any = "deflate") -> Any:
+    return SimpleNamespace(findings=[GateFinding("dependence", "", value, consequence, message)])
+
+
+def test_of_the_runs_that_have_a_finding_the_one_with_most_of_it_is_named() -> None:
+    """A slope that falls as one that rises; None is infinite."""
+    runs = [("a", weighed("x", 1.0)), ("b", weighed("y", -3.0)), ("c", weighed("z", 2.0))]
+    assert [one.message for one in _findings(runs)] == ["3 of 3 runs, as in b: y"]
+    runs.append(("d", weighed("w", None)))
+    assert [one.message for one in _findings(runs)] == ["4 of 4 runs, as in d: w"]
+
+
+def test_what_refuses_the_bound_of_one_run_is_not_lost_in_what_widens_that_of_another() -> None:
+    found = _findings([("a", weighed("x", 9.0)), ("b", weighed("y", 2.0, "refuse"))])
+    assert [(one.consequence, one.message) for one in found] == [("deflate", "a: x"), ("refuse", "b: y")]
+
+
 def test_a_return_level_of_several_runs_names_the_run_that_it_is_of() -> None:
     """The highest of those that are stated; one that is not stated refuses it."""
     low, high = (ReturnLevel(1.0, 1.0, 1.0, upper, 0.0, None, ()) for upper in (2.0, 3.0))
@@ -49,6 +71,7 @@ def test_a_return_level_of_several_runs_names_the_run_that_it_is_of() -> None:
     level = _worst_level([*runs, ("c", SimpleNamespace(return_level=none))])
     assert level is not None and level.upper_ns is None
     assert [one.message for one in level.findings] == ["c: 1 of 5,000 releases were lost"]
+    assert _worst_level([*runs, ("c", SimpleNamespace(return_level=None))]) is None  # type: ignore[arg-type]
 
 
 def empty(outcome: Any, reason: str) -> Verdict:

@@ -76,6 +76,30 @@ def test_lost_releases_of_all_runs_are_summed() -> None:
     assert lost.value == 5.0 and lost.message.startswith("5 of 10,000 releases were lost")
 
 
+def test_of_runs_that_do_not_tell_how_many_releases_an_hour_has_no_bound_an_hour_is_stated() -> None:
+    none = run(lower_per_hour=None, upper_per_hour=None)
+    found = together(none, none)[1]
+    assert found.upper is not None and (found.lower_per_hour, found.upper_per_hour) == (None, None)
+    found = together(none, run())[1]
+    assert found.upper is not None and found.upper_per_hour == pytest.approx(360_000 * found.upper)
+
+
+def test_what_further_releases_one_run_asks_for_is_not_said_of_all() -> None:
+    found = together(*(run(more_hours=1.0, expected_hours=2.0) for _ in range(2)))[1]
+    assert (found.more_hours, found.expected_hours) == (None, None)
+
+
+def test_by_how_much_half_of_the_late_ones_were_late_is_told_of_one_run_only() -> None:
+    """The median of all is in none of them."""
+    asked = replace(ASKED, criticality="soft")
+    runs = [run(asked=asked, median_lateness_ns=5e3, largest_lateness_ns=most) for most in (9e3, 8e4)]
+    assert "half of the late ones come within 5 us after the deadline, all within 9 us" in runs[0].reason
+    verdict, found = together(*runs)
+    assert found.median_lateness_ns is None
+    assert "; the late ones come within 80 us after the deadline" in verdict.reason
+    assert "half" not in verdict.reason
+
+
 def test_what_more_missed_than_is_allowed_takes_no_further_releases() -> None:
     verdict, _ = together(*(run(251) for _ in range(2)))
     assert "more missed than is allowed" in verdict.reason
@@ -118,6 +142,9 @@ def test_misses_that_are_certain_fail_and_possible_ones_alone_leave_it_open() ->
     one = judged(1_500, 1e-5, replace(DATA, dropped=True))
     all_of = judge_joint([("r1", one), ("r2", one)])
     assert (all_of.outcome, all_of.misses, all_of.misses_between) == ("fail", 20, (20, 2_000))
+    one = judged(2_500, 0.05, DATA)
+    all_of = judge_joint([("r1", one), ("r2", one)])
+    assert (all_of.outcome, all_of.misses, all_of.misses_between) == ("pass", 20, (0, 20))
     one = judged(1_500, 0.05, DATA)
     all_of = judge_joint([("r1", one), ("r2", one)])
     assert all_of.outcome == "inconclusive"

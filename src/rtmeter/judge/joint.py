@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -214,13 +215,17 @@ def _findings(supports: Sequence[tuple[str, Support]]) -> list[GateFinding]:
             found.setdefault((finding.type, finding.consequence), []).append((name, finding))
     findings = []
     for having in found.values():
-        name, first = max(having, key=lambda one: one[1].value or 0.0)
+        name, first = max(having, key=lambda one: _size(one[1]))
         runs = len({one for one, _ in having})  # a run may have two of one type
         which = name if runs == 1 else f"{runs} of {len(supports)} runs, as in {name}"
         if len({finding.message for _, finding in having}) == 1 and runs == len(supports):
             which = "each run" if any(map(str.isdigit, first.message)) else ""
         findings.append(replace(first, message=f"{which}: {first.message}") if which else first)
     return findings
+
+
+def _size(finding: GateFinding) -> float:
+    return math.inf if finding.value is None else abs(finding.value)
 
 
 def _releases_per_hour(runs: Sequence[tuple[str, Verdict]]) -> float | None:

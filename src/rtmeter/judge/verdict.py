@@ -291,8 +291,12 @@ def _notes(found: Misses, requirement: Requirement, support: Support | None) -> 
         clusters = "one cluster" if support.clusters == 1 else f"{support.clusters:,} clusters"
         yield f"the misses come in {clusters}{run}"
     if requirement.criticality == "soft" and support.largest_lateness_ns is not None:
-        half, most = about(support.median_lateness_ns or 0), about(support.largest_lateness_ns)
-        yield f"half of the late ones come within {half} after the deadline, all within {most}"
+        median_ns, most = support.median_lateness_ns, about(support.largest_lateness_ns)
+        if median_ns is None:  # of several runs: it is in none of them
+            yield f"the late ones come within {most} after the deadline"
+        else:
+            half = f"half of the late ones come within {about(median_ns)} after the deadline"
+            yield f"{half}, all within {most}"
     bounded = support.upper is not None and (requirement.miss_ratio is not None or found.total == 0)
     spread = any(finding.type == SPREAD for finding in support.findings)  # then that says what n is worth
     if bounded and support.design_effect > 1 and not spread:
