@@ -29,6 +29,14 @@ def test_a_factor_that_some_cell_has_is_taken_as_it_is() -> None:
     assert _with_setting(layouts, of, "load") == layouts
 
 
+def test_cells_that_differ_in_a_setting_of_the_config_only_are_told_by_it() -> None:
+    cells = [
+        cell(name, name, "idle", config={"period_ns": period_ns})
+        for name, period_ns in (("a", 1_000_000), ("b", 2_000_000))
+    ]
+    assert Matching.of(cells, "period_ns").levels == {"a": "1ms", "b": "2ms"}
+
+
 LAYOUTS = {
     f"{block}{load}{adapter}": {"block": block, "load": load, "adapter": adapter}
     for block in ("x", "y")

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest
+from test_joint_support import run
 
-from rtmeter.judge.verdict import Misses, judge, judge_misses
-from rtmeter.model import ABSENT, LOST, SERVED, SKIPPED, Requirement, Verdict
+from rtmeter.judge.verdict import SPREAD, Misses, judge, judge_misses, misses
+from rtmeter.model import ABSENT, LOST, SERVED, SKIPPED, GateFinding, Requirement, Verdict
+from rtmeter.statistics.judged import JudgedRun
+from rtmeter.statistics.views import LATER
 
 MS = 1_000_000
 
@@ -193,6 +198,56 @@ def test_bounds_that_equal_the_allowed_ratio() -> None:
     bounds = verdict(3, 1000, None)
     assert verdict(3, 1000, bounds.upper).outcome == "pass"
     assert verdict(3, 1000, bounds.lower).outcome == "inconclusive"
+
+
+@pytest.mark.parametrize(
+    ("missed", "clusters", "longest_run", "said"),
+    [
+        (1, 1, 1, ""),
+        (2, 2, 1, "; the misses come in 2 clusters"),
+        (2, 1, 2, "; the misses come in one cluster, at most 2 of them consecutive"),
+        (2, None, None, ""),
+    ],
+)
+def test_how_misses_come_is_told_of_several(
+    missed: int, clusters: int | None, longest_run: int | None, said: str
+) -> None:
+    reason = run(missed, clusters=clusters, longest_run=longest_run).reason
+    assert reason.endswith(f", and 5 % is allowed{said}")
+
+
+@pytest.mark.parametrize(
+    ("about", "said"),
+    [
+        (
+            {"effective_n": 2_500.0},
+            "; the latest releases hang together: 5,000 releases say as much as 2,500 s",
+        ),
+        ({"effective_n": 1.5}, "say as much as 2 single ones"),
+        ({"effective_n": 1.49}, "say as much as a single one"),
+        ({"effective_n": 2_500.0, "design_effect": 1.0}, ""),
+        ({"effective_n": 2_500.0, "upper": None}, ""),
+        ({"effective_n": 2_500.0, "findings": (GateFinding(SPREAD, "", 2.0, "deflate", "they differ"),)}, ""),
+    ],
+)
+def test_what_releases_that_hang_together_are_worth_is_told_where_a_bound_is(
+    about: dict[str, Any], said: str
+) -> None:
+    reason = run(0, **{"design_effect": 2.0} | about).reason
+    assert said in reason and ("hang together" in reason) == bool(said)
+
+
+@pytest.mark.parametrize(
+    ("skips_miss", "late", "skipped", "lost", "unserved"), [(True, 1, 4, 2, 0), (False, 2, 0, 3, 1)]
+)
+def test_misses_of_a_run_in_pieces_are_counted_as_in_one(
+    skips_miss: bool, late: int, skipped: int, lost: int, unserved: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    values = np.array([5, LATER, 9, LATER, 12, 3, LATER, 20])
+    passed = np.array([0, 1, 1, 0, 0, 1, 0, 1], dtype=bool)
+    of = JudgedRun("latency", values, passed, None, MS, skips_miss)
+    monkeypatch.setattr("rtmeter.judge.verdict.pieces", lambda of: np.split(of, [3, 6]))
+    assert misses(of, 10) == Misses("latency", 8, late, skipped, lost, unserved)
 
 
 def test_as_many_misses_as_are_allowed_are_not_more() -> None:
