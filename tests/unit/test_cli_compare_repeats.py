@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from compare_line import DIED, Captured, as_json, compare
 
-from rtmeter.cli import invoke
+from rtmeter.cli import exit_codes, invoke
 from rtmeter.model import Requirement
 from rtmeter.statistics.counted_data import Histogram
 from stored import write_counted
@@ -94,6 +94,20 @@ def test_a_gate_over_pairs_agrees_with_the_shift_that_stands_above_it(capsys: Ca
     first, _, third, _ = (gate["excess"] for gate in found["gates"])
     assert (first["lower"], first["upper"]) == pytest.approx((p50["lower"], p50["upper"]))
     assert third["lower"] == pytest.approx(p99["lower"] + 1000)
+
+
+def test_a_factor_that_is_compared_by_force_says_of_what_that_is_meaningless(capsys: Captured) -> None:
+    interleaved(count=2, n=300)
+    for cell in Path("run").glob("*/cell.json"):
+        content = json.loads(cell.read_text()) | {"factors": {"variant": (name := cell.parent.name[0])}}
+        content["machine"]["cpu_model"] = {"x": "Cortex-A53", "y": "Cortex-A76"}[name]
+        cell.write_text(json.dumps(content))
+    line = "run --factor variant --deadline 300us"
+    code, said = compare(line, capsys)
+    assert code == exit_codes.ERROR and "another machine (machine.cpu_model: Cortex-A53, Cortex-A76)" in said
+    code, said = compare(f"{line} --force", capsys)
+    assert code != exit_codes.ERROR and "left out: " not in said
+    assert "forced: x → y: compared although they are of another machine (machine.cpu_model" in said
 
 
 def test_an_interval_that_so_few_runs_do_not_bound_is_not_written_out(capsys: Captured) -> None:

@@ -284,6 +284,9 @@ class _Source:
             if refusal is not None and not (self._asked.force and both.pairs):
                 self.left_out.append(f"{both.name}: {refusal}")
                 continue
+            if refusal is not None:
+                message = f"{both.name}: compared although they are of {refusal}"
+                self.doubts.append(Doubt("forced", message))
             self._doubt(both)
             self._confounded |= dict.fromkeys(self._matching.changing(at[reference], at[level]))
             pairs = tuple((self._of(a), self._of(b)) for a, b in both.pairs)
