@@ -144,6 +144,14 @@ def test_what_follows_a_verdict_by_another_deadline_explains_what_missed_that(
     assert "--deadline = '1ms': is of a cell; say in the file of the releases" in said
 
 
+def test_a_verdict_says_why_by_the_cells_own_deadline_only(tmp_path: Path, capsys: Captured) -> None:
+    """What is kept of the cell explains what missed that one, not what missed another."""
+    cell = write_traced(tmp_path / "traced", "hog")
+    for options, said in (([], True), (["--deadline", "200us"], False)):
+        assert cli.invoke(["verdict", str(cell), *options]) == exit_codes.FAIL
+        assert ("\n  why              of 8 late releases 8: " in capsys.readouterr().out) is said
+
+
 def test_what_the_recording_lost_of_a_cell_is_said(tmp_path: Path, capsys: Captured) -> None:
     cell = write_traced(tmp_path / "traced", "hog")
     record = store.read_cell(cell)

@@ -55,6 +55,8 @@ def test_without_a_deadline_what_one_in_a_hundred_passes_counts_as_late(tmp_path
     found = explained(cell)
     assert (found.by_deadline, found.late_after_ns) == (False, 1_000 + 197)
     assert sorted(int(order[k]) for k in late(found)) == [198, 199]
+    found = explained(cell, deadline_ns=1_150)
+    assert (found.by_deadline, found.late_after_ns, len(late(found))) == (True, 1_150, 49)
 
 
 def test_what_is_compared_is_drawn_of_all_pieces_and_always_the_same(
@@ -76,7 +78,10 @@ def test_neither_the_warm_up_nor_what_was_never_served_is_explained(
         return (9 * LATE_NS if k in (2, 9, 23) else USUAL_NS,)  # each passes over three releases
 
     made = replace(TRACED, warm_up=7, skip=True, delays=delays)
-    found = piecewise(write_traced(tmp_path / "cell", "thief", made))
+    folder = write_traced(tmp_path / "cell", "thief", made)
+    found = piecewise(folder)
     assert late(found) == [9, 23]
     assert found.unserved == 6 and found.in_time == TRACED.samples - 6 - 2
-    assert min(one.release.k for one in found.found.releases) == 7
+    (cell,) = find_cells(folder)
+    for k in (None, 2):
+        assert min(one.release.k for one in explained(cell, k).found.releases) == 7

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -93,6 +94,29 @@ def test_a_cell_of_two_threads_that_stamp_is_refused_by_its_folder(tmp_path: Pat
     with pytest.raises(RtmeterError) as caught:
         explained(cell)
     assert caught.value.value == str(folder) and f"has {2 * len(threads)} threads" in caught.value.message
+
+
+def test_the_thread_that_is_known_to_stamp_is_followed_and_not_the_measured_one(tmp_path: Path) -> None:
+    folder = write_traced(tmp_path / "cell", "thief")
+    (cell,) = find_cells(folder)
+    (measured,) = (one for one in cell.record.threads.client if one["role"] == "measured")
+    assert explained(cell).tid == measured["tid"]
+    executor = dict(measured) | {"role": "executor", "tid": 4321, "stamps": True}
+    threads = cell.record.threads.model_copy(update={"client": [measured, executor]})
+    assert explained(StoredCell(folder, cell.record.changed(threads=threads))).tid == 4321
+
+
+@pytest.mark.parametrize("deadline_ns", [DEADLINE_NS, None])
+def test_a_cell_whose_every_release_was_skipped_is_refused_by_its_folder(
+    tmp_path: Path, deadline_ns: int | None
+) -> None:
+    stalled = replace(TRACED, warm_up=1, skip=True, delays=lambda k: (60 * MS,), deadline_ns=deadline_ns)
+    folder = write_traced(tmp_path / "cell", "thief", stalled)
+    (cell,) = find_cells(folder)
+    with pytest.raises(RtmeterError) as caught:
+        explained(cell)
+    assert (caught.value.field, caught.value.value) == ("cell", str(folder))
+    assert "has no release that was served" in caught.value.message
 
 
 def test_a_cell_without_events_is_refused_by_its_folder(tmp_path: Path) -> None:

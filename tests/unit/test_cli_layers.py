@@ -82,6 +82,25 @@ def test_the_floor_with_the_fewest_other_settings_is_taken(capsys: Captured) -> 
     assert [cell["id"] for cell in as_json("run", capsys)["cells"]] == ["posix-poll → ros2"]
 
 
+def test_a_floor_under_another_load_is_none_however_alike_the_rest(capsys: Captured) -> None:
+    def measured(name: str, adapter: str, load: str) -> None:
+        conditions = {"asked": {"load": load}, "effective": {}, "achieved": {}}
+        changes = {"conditions": conditions}
+        write_cell(RUN / name, Made(id=name, adapter=adapter, samples=100, changes=changes))
+
+    measured("posix-idle", "posix", "idle")
+    measured("rcl", "rcl", "idle")
+    measured("ros2", "ros2", "cpu80")
+    found = as_json("run", capsys)
+    assert ([cell["id"] for cell in found["cells"]], found["without_floor"]) == (
+        ["posix-idle → rcl"],
+        ["ros2"],
+    )
+    measured("posix-busy", "posix", "cpu80")
+    found = [cell["id"] for cell in as_json("run", capsys)["cells"]]
+    assert found == ["posix-idle → rcl", "posix-busy → ros2"]
+
+
 def test_floors_that_fit_alike_have_to_be_chosen_from(capsys: Captured) -> None:
     for transport in ("udp", "unix"):
         add(f"posix-{transport}", "posix", config={"options": {"transport": transport}})

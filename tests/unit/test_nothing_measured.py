@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -50,6 +51,13 @@ def test_refused_where_releases_are_needed(
     assert invoke(command) == 1
     said = capsys.readouterr()
     assert "measured nothing" in said.out + said.err
+
+
+def test_it_has_no_verdict_but_an_error(cells: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cell = cells / "alone" / store.CELL
+    cell.write_text(json.dumps(json.loads(cell.read_text()) | {"summary": None, "verdict": None}))
+    assert invoke(["verdict", "alone", "--deadline", "1ms"]) == 1
+    assert "error: nothing was measured" in capsys.readouterr().out
 
 
 def test_among_others_in_a_report(cells: Path) -> None:

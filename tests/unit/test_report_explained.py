@@ -3,22 +3,28 @@
 from __future__ import annotations
 
 import json
+import os
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 from report_page import HOSTILE, Page
 
 from rtmeter import report
+from rtmeter.explain.causes import Explained, Ranked, Release
 from rtmeter.explain.segments import Key, Segment
 from rtmeter.explain.timeline import Doing
 from rtmeter.explain.words import words_of
 from rtmeter.exports import perfetto
-from rtmeter.judge.why import Class, Shown, Why, why, why_words
+from rtmeter.judge.why import Class, Shown, Why, _classes, why, why_words
 from rtmeter.plots.explained import figures
-from rtmeter.results.cells import find_cells
-from traced_cells import DEADLINE_NS, LATE_NS, THIEF, USUAL_NS, write_traced
+from rtmeter.results import store
+from rtmeter.results.cells import StoredCell, find_cells
+from rtmeter.trace.table import FILE
+from traced_cells import DEADLINE_NS, LATE_NS, THIEF, TRACED, USUAL_NS, write_traced
 from vega_lite import check_vega_lite
 
 
@@ -151,6 +157,63 @@ def test_what_was_found_is_kept_and_read_again(tmp_path: Path) -> None:
     kept.write_text(json.dumps(text))
     assert why(stored) == first, "an older one is"
     assert USUAL_NS < DEADLINE_NS and "driver" in (why_words(stored) or "")
+
+
+@pytest.mark.parametrize("name", [FILE, store.SAMPLES, store.CELL])
+def test_what_was_kept_of_other_files_is_found_anew(tmp_path: Path, name: str) -> None:
+    (stored,) = find_cells(write_traced(tmp_path / "cell", "driver"))
+    first = why(stored)
+    kept = stored.folder / "explanation.json"
+    kept.write_text(json.dumps(json.loads(kept.read_text()) | {"late": 3}))
+    later = (stored.folder / name).stat().st_mtime_ns + 1
+    os.utime(stored.folder / name, ns=(later, later))
+    assert first is not None and why(stored) == first
+    (stored.folder / name).unlink()
+    assert why(stored) is None, "it is of no file that is there"
+
+
+@pytest.mark.parametrize("broken", ["", "{", "[]", "{}", '{"version": 10}'])
+def test_what_was_kept_and_is_damaged_is_found_anew(tmp_path: Path, broken: str) -> None:
+    (stored,) = find_cells(write_traced(tmp_path / "cell", "driver"))
+    first = why(stored)
+    (stored.folder / "explanation.json").write_text(broken)
+    assert first is not None and why(stored) == first
+
+
+def test_of_a_cell_in_time_nothing_is_said(tmp_path: Path) -> None:
+    made = replace(TRACED, delays=lambda k: (USUAL_NS,))
+    (stored,) = find_cells(write_traced(tmp_path / "cell", "driver", made))
+    for _ in ("found", "read again"):
+        assert (why(stored), why_words(stored)) == (None, None)
+
+
+@pytest.mark.parametrize(
+    ("lateness_ns", "from_ns", "to_ns"),
+    [
+        *((1_001, 1_000, 2_000), (2_000, 1_000, 2_000), (2_001, 2_000, 4_000), (8_000, 4_000, 8_000)),
+        *((8_001, 8_000, None), (10**9, 8_000, None)),
+    ],
+)
+def test_a_class_of_lateness_ends_where_the_next_begins(
+    lateness_ns: int, from_ns: int, to_ns: int | None
+) -> None:
+    late = Explained(Release(0, 0, lateness_ns, True), (Segment(0, lateness_ns, Key("own")),), (), None)
+    assert list(_classes([late], 1_000)) == [Class(from_ns, to_ns, 1, ((Key("own"), lateness_ns),))]
+
+
+@pytest.mark.parametrize(("unknown_ns", "said"), [(250, "(75 % of all lateness, 25 % unknown)"), (0, "")])
+def test_how_much_of_the_lateness_is_unknown_is_said(
+    unknown_ns: int, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    causes = (Ranked(Key("own"), 2, 750), Ranked(Key("outside"), 1, 250))
+    found = Why(3, 1_000, unknown_ns, causes)
+    monkeypatch.setattr("rtmeter.judge.why.why", lambda cell: found)
+    record = SimpleNamespace(
+        findings=None, machine={}, virtual_machine=False, measurement="loop", verdict=None
+    )
+    words = why_words(cast(StoredCell, SimpleNamespace(record=record))) or ""
+    assert words.startswith("of 3 late releases 2: ") and ("% unknown" in words) == bool(said)
+    assert (said or "(75 % of all lateness)") in words
 
 
 def test_perfetto_has_the_schedulers_tracks(tmp_path: Path) -> None:
