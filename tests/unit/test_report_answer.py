@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,7 +14,7 @@ from rtmeter.judge.answer import answer
 from rtmeter.judge.entries import by_condition
 from rtmeter.model import Doubt, Requirement
 from rtmeter.results import words
-from rtmeter.results.overview import cell_entries
+from rtmeter.results.overview import CellEntry, cell_entries
 from stored import write_run
 from synthetic import Made, usual, write_cell
 from wakeups import MS, draw, write_wakeups
@@ -156,8 +157,52 @@ def test_of_a_scripted_run_nothing_is_said_of_the_machine(folder):
 def test_of_several_cells_the_busiest_is_named(folder):
     for name, others in (("a", 0.2), ("b", 0.6), ("c", 0.0)):
         write_cell(folder / name, Made(id=name, changes=meanwhile(others, 0.0)))
-    page = page_of(folder)
-    assert "a, b: up to 60% of the CPUs were taken meanwhile, in b others took 60% of the CPUs" in page.text
+    most = "up to 60% of the CPUs were taken meanwhile, in b others took 60% of the CPUs (make 60%)."
+    assert f"a, b: {most}" in page_of(folder).text
+    few = [cell for cell in cell_entries(folder) if cell.id != "a"]
+    assert "b: others took 60% of the CPUs (make 60%) meanwhile." in answer(few).limits
+
+
+def to_come(name: str, state: Any, problem: str = "It has not ended.") -> CellEntry:
+    return CellEntry(name, Path(name), state, problem=problem)
+
+
+@pytest.mark.parametrize(
+    ("cells", "said"),
+    [
+        ([to_come("a", "running")], ["Let the run end, or continue it with --resume."]),
+        ([to_come("a", "not run")], ["Let the run end, or continue it with --resume."]),
+        ([to_come("a", "damaged", "x = 3: is odd; Read it anew")], ["Read it anew."]),
+        ([to_come("a", "damaged", "it is odd")], ["Measure the cell again."]),
+        (
+            [to_come("a", "damaged", "x; mend x"), to_come("b", "running"), to_come("c", "running")],
+            ["a: Mend x.", "b, c: let the run end, or continue it with --resume."],
+        ),
+        ([to_come(name, "damaged", f"x; mend {name}") for name in "abcd"], 3),
+    ],
+)
+def test_each_condition_that_did_not_pass_has_its_step_and_three_are_told(
+    cells: list[CellEntry], said: list[str] | int
+) -> None:
+    found = answer(cells).next
+    assert (len(found) if isinstance(said, int) else found) == said
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({}, ["Repeat it on the target itself"]),
+        ({"machine": {"virtual_machine": None}}, ["Type rtmeter check on the machine"]),
+        ({"clock": {"id": "scripted"}}, []),
+    ],
+)
+def test_where_nothing_else_is_to_be_done_the_machine_is_looked_at(folder, changes, said):
+    late = lambda k: (2_000_000 if k == 700 else 50_000,)  # noqa: E731
+    write_cell(folder, Made(miss_ratio=0.1, delays=late, changes=changes))
+    (found,) = cell_entries(folder)
+    steps = answer([found]).next
+    assert found.outcome == "pass" and len(steps) == len(said)
+    assert all(step.startswith(begun) for step, begun in zip(steps, said, strict=True))
 
 
 def test_repeats_that_need_more_are_told_how_many_more_runs(folder):

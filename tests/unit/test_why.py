@@ -343,6 +343,42 @@ def test_of_another_on_a_messages_path_findings_of_the_whole_machine_say_somethi
 
 
 @pytest.mark.parametrize(
+    ("key", "throttled", "names", "expected"),
+    [
+        (Key("displaced", "x", "below"), Throttled.REAL_TIME, ("rt_throttling", "rt_group_limit"), 1),
+        (Key("displaced", "x", "below"), Throttled.REAL_TIME, ("fair_server",), 0),
+        (Key("dispatch"), Throttled.REAL_TIME, ("rt_group_limit",), 0),
+        (Key("dispatch"), Throttled.REAL_TIME, ("fair_server",), None),
+        (Key("outside"), None, ("steal", "emulated_processor", "virtual_machine"), 2),
+        (Key("outside"), None, ("steal", "emulated_processor"), 1),
+        (Key("timer_idle"), None, ("virtual_machine", "deep_idle_states"), 1),
+        (Key("timer_idle"), None, ("virtual_machine",), 0),
+        (Key("displaced", "x", "below"), None, ("kernel_not_preempt_rt", "preemption_model"), 1),
+        (Key("softirq", "RCU"), None, ("cpu_not_isolated",), None),
+    ],
+)
+def test_of_several_findings_the_likeliest_explains_it(
+    key: Key, throttled: Throttled | None, names: tuple[str, ...], expected: int | None
+) -> None:
+    found = finding_for(key, map(finding, names), throttled=throttled)
+    assert (found and found["id"]) == (None if expected is None else names[expected])
+    unknown = [finding(name, "unknown") for name in names]
+    assert finding_for(key, unknown, throttled=throttled) is None
+
+
+def test_a_finding_is_named_without_a_command_where_it_has_none_and_with_why_no_nice_value_helps() -> None:
+    assert mends(ranked("outside"), measured([{**finding("steal"), "fix": ""}])) == "; see steal"
+    said = mends(ranked("displaced", "logger", "below"), measured([finding("normal_policy")]))
+    assert said.startswith("; see normal_policy (normal tasks share the CPU") and said.endswith("): mend it")
+
+
+def test_on_a_machine_whose_cpus_are_not_known_nobody_is_moved_to_another() -> None:
+    record = cast(CellRecord, SimpleNamespace(**vars(measured()) | {"machine": {"cpus_online": None}}))
+    cause = ranked("displaced", "hog", "above", facts=HOG)
+    assert mends(cause, record) == f"; {RAISE.removeprefix('or ')}"
+
+
+@pytest.mark.parametrize(
     ("late", "rest", "said"),
     [
         (3, 6, "of the 9 that missed 6 were skipped or lost and have no stamp"),

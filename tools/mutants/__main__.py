@@ -29,14 +29,14 @@ SOURCES = (
     *("src/rtmeter/results/store.py", "src/rtmeter/campaign/rules.py"),
 )
 UNIT = """
-    api beside chain_limits cli cli_compare cli_compare_repeats cli_dry_run cli_factors cli_gates
-    cli_layers cli_plan cli_verdict cli_verdict_repeats clocks condition_options conditions_shown config
-    discovery environment exit_codes exports first_impressions hostile_files joint_findings layouts
-    machine_intent machines only pairs planning plots polling published repeats_by_name report_answer
-    report_bounds report_data report_explained report_factors report_matrix requests search
-    second_topic_option shapes statistics statistics_examples store store_power_loss stored_verdicts
-    strain_options table target_asked target_chain target_cyclictest thread_findings values verdict
-    verdict_counted verdict_rule why
+    advice api beside chain_limits cli cli_compare cli_compare_repeats cli_dry_run cli_factors cli_gates
+    cli_layers cli_plan cli_verdict cli_verdict_repeats clocks compared_doubts condition_options
+    conditions_shown config discovery entries environment exit_codes exports first_impressions
+    hostile_files joint_findings joint_support layouts machine_intent machines matching next_step only
+    pairs planning plots polling published repeats_by_name report_answer report_bounds report_data
+    report_explained report_factors report_matrix requests search second_topic_option shapes statistics
+    statistics_examples store store_power_loss stored_verdicts strain_options table target_asked
+    target_chain target_cyclictest thread_findings values verdict verdict_counted verdict_rule why
 """
 CONDITIONS = """
     cli_restore hostile_names journal_of_hosts journal_power_loss restore trust undo_kills
@@ -46,6 +46,7 @@ TESTS = (
     *(f"tests/conditions/test_{name}.py" for name in CONDITIONS.split()),
     *("tests/importers/test_import_cells.py", "tests/importers/test_graphs.py"),
     *("tests/archive/test_archive_trend.py", "tests/archive/test_archive_groups.py"),
+    *(f"tests/explain/test_{name}.py" for name in ("explain_cells", "explained_choice", "explained_counts")),
     *(f"tests/unit/test_{name}.py" for name in UNIT.split()),
 )
 """The quick tests of what is mutated."""
