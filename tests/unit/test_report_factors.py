@@ -7,18 +7,21 @@ import json
 import math
 import re
 import shutil
+from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from report_page import page_of
 
-from rtmeter.judge import run_factors
+from rtmeter.judge import compared, factors, run_factors
 from rtmeter.judge.factors import FactorEffects, LevelEffects
 from rtmeter.judge.run_factors import effects_of_runs
-from rtmeter.model import Requirement
-from rtmeter.report.factors import below, in_lines, rows
+from rtmeter.model import GateFinding, Requirement
+from rtmeter.report.factors import below, doubts, in_lines, rows
 from rtmeter.results import store
+from rtmeter.results.cells import StoredCell
 from rtmeter.statistics.effects import Effect, Interaction, Said
 from wakeups import write_wakeups
 
@@ -110,6 +113,43 @@ def test_the_miss_ratio_decides_and_what_is_worse_besides_is_named(ratio: Said, 
     assert level.depends() == "", "what depends besides is in the lines below"
 
 
+@pytest.mark.parametrize(
+    ("decided", "said", "depends"),
+    [
+        ("not told", "worse", "it depends on LOAD: worse at idle, worse at cpu80; on CPUS: better at 0"),
+        (
+            "no difference",
+            "worse",
+            "it depends on LOAD: better at idle, worse at cpu80; on CPUS: better at 0",
+        ),
+        ("better", "worse", "it depends on LOAD: better at idle, worse at cpu80; on CPUS: better at 0"),
+    ],
+)
+def test_what_it_depends_on_is_of_the_quantity_that_decides_or_of_all_where_that_is_not_told(
+    decided: Said, said: str, depends: str
+) -> None:
+    """Of a level at which one quantity is worse and another better it is said that it is worse."""
+    worse, better = (4.0, 3.7, 4.3, 0.8), (0.25, 0.2, 0.3, 0.8)
+    apart = (
+        *(Interaction("p50", "load", "idle", *worse), Interaction("p99", "load", "idle", *better)),
+        *(Interaction("p50", "load", "cpu80", *better), Interaction("p99", "load", "cpu80", *worse)),
+        Interaction("p99", "cpus", "0", *better),
+    )
+    effects = (
+        Effect("p50", 1e5, 8e4, 0.8, 0.1, 9.0, "not told", repeats=9),
+        Effect("p99", 1e5, 8e4, 0.8, 0.1, 9.0, decided, repeats=7),
+    )
+    level = LevelEffects("fifo", 2, 6, effects, apart)
+    assert (level.said, level.depends(str.upper), level.repeats) == (said, depends, 9)
+
+
+@pytest.mark.parametrize(("said", "depends"), [("no difference", "better at idle"), ("better", "")])
+def test_where_it_is_better_is_told_unless_it_is_so_everywhere(said: Said, depends: str) -> None:
+    apart = (Interaction("p99", "load", "idle", 0.25, 0.2, 0.3, 0.8),)
+    level = LevelEffects("fifo", 2, 6, (Effect("p99", 1e5, 8e4, 0.8, 0.1, 9.0, said),), apart)
+    assert level.depends() == (f"it depends on load: {depends}" if depends else "")
+
+
 def test_the_first_screen_has_the_number_that_its_word_is_about() -> None:
     """Worse is p50; the misses are not told, and their share is no reason for the word."""
     effects = (
@@ -152,6 +192,29 @@ def test_what_is_doubted_of_them_stands_below_the_table(run: Path) -> None:
         (folder / "cell.json").write_text(json.dumps(cell))
     text = page_of(run, list(effects_of_runs([run], store.chunks))).text
     assert "block, load: no deadline in common: miss ratios are not compared" in text
+
+
+def test_what_refuses_a_bound_of_a_cell_is_doubted_of_each_factor_that_it_is_compared_by(
+    run: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whether its verdict found it, or the comparison: the cell is read once for all factors."""
+    drifts, changes = (GateFinding(kind, "", 1.0, "refuse", f"it {kind}s") for kind in ("drift", "change"))
+    cell = run / "fifo-idle-r1" / "cell.json"
+    content = json.loads(cell.read_text())
+    content["verdict"]["support"]["findings"].append(asdict(drifts))
+    cell.write_text(json.dumps(content))
+
+    def estimates_of(of: StoredCell, *asked: Any) -> Any:
+        found, _ = compared.estimates_of(of, *asked)
+        return found, (changes,) if of.folder.name == "normal-idle-r2" else ()
+
+    monkeypatch.setattr(factors, "estimates_of", estimates_of)
+    found = list(effects_of_runs([run], store.chunks))
+    assert [one.quantity for one in found] == ["latency", "latency"]
+    assert {
+        f"block, load: {run}/fifo-idle-r1: it drifts",
+        f"block, load: {run}/normal-idle-r2: it changes",
+    } == {*doubts(found)}
 
 
 def test_of_large_runs_it_is_left_to_compare(run: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,7 +11,7 @@ from rtmeter.campaign.plan import CellPlan
 from rtmeter.campaign.plan_factors import FactorPlan, Seen, plan_factors
 from rtmeter.errors import RtmeterError
 from rtmeter.judge.compared import estimates_of
-from rtmeter.judge.factors import FactorOptions, factor_effects
+from rtmeter.judge.factors import FactorOptions, Known, factor_effects
 from rtmeter.model import Cell
 from rtmeter.results import store
 from rtmeter.results.cells import by_name, find_cells
@@ -43,8 +43,9 @@ class Pilot:
     def _of_pairs(self, factor: str) -> dict[str, float]:
         options = FactorOptions(factor, deadline_ns=self._deadline_ns)
         found: dict[str, float] = {}
+        known: Known = {folder: (one, ()) for folder, one in self._known.items()}
         with suppress(RtmeterError):
-            for level in factor_effects(self._cells, options, known=self._known).levels:
+            for level in factor_effects(self._cells, options, known=known).levels:
                 for one in level.effects:
                     if not math.isnan(one.apart):
                         found[one.quantity] = max(one.apart, found.get(one.quantity, 0.0))

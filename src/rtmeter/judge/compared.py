@@ -184,10 +184,10 @@ def _doubts(pairing: Pairing, differs: Sequence[Difference]) -> Iterator[Doubt]:
     for cell in cells:
         if cell.record.status == "interrupted":
             yield Doubt("interrupted", f"{cell.folder} was interrupted", "")
-    yield from of_cells([(cell, one) for cell in cells for one in _refusals(cell)], len(cells))
+    yield from of_cells([(cell, one) for cell in cells for one in refused(cell)], len(cells))
 
 
-def _refusals(cell: StoredCell) -> Iterator[GateFinding]:
+def refused(cell: StoredCell) -> Iterator[GateFinding]:
     """What refused a bound when the cell was judged."""
     support = cell.record.verdict.support if cell.record.verdict else None
     yield from (one for one in (support.findings if support else ()) if one.consequence == "refuse")

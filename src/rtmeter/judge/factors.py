@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from rtmeter.campaign.options import MOST_RELEASES
 from rtmeter.errors import RtmeterError
-from rtmeter.judge.compared import differences_of, estimates_of, of_cells, refusal_of
+from rtmeter.judge.compared import differences_of, estimates_of, of_cells, refusal_of, refused
 from rtmeter.judge.matching import Matching
 from rtmeter.judge.pairs import Pairing
 from rtmeter.model import Doubt, GateFinding
@@ -20,6 +20,9 @@ from rtmeter.statistics.halving import RATIO
 from rtmeter.statistics.quantiles import OVER_RUNS
 from rtmeter.statistics.quantities import judged_quantity
 from rtmeter.statistics.ranks import fewest, share_of
+
+Known = dict[str, tuple[Estimates, tuple[GateFinding, ...]]]
+"""By the folder of a cell what was read of it, and what refuses bounds of it."""
 
 _Alike = tuple[tuple[str, ...], Mapping[str, str]]
 """The levels of the factors that cells are alike in, and the cell of each level of the factor."""
@@ -114,7 +117,7 @@ def factor_effects(
     cells: Sequence[StoredCell],
     asked: FactorOptions,
     read: store.ReadSamples = store.chunks,
-    known: dict[str, Estimates] | None = None,
+    known: Known | None = None,
 ) -> FactorEffects:
     """The effect of each level but the reference; ``known`` keeps what was read of each cell, for another
     factor of the same cells. Raises RtmeterError if the cells have no such factor, or none are alike in all
@@ -205,7 +208,7 @@ class _Source:
         matching: Matching,
         asked: FactorOptions,
         read: store.ReadSamples,
-        known: dict[str, Estimates],
+        known: Known,
     ) -> None:
         self._matching, self._asked, self._read = matching, asked, read
         self._known = known
@@ -318,8 +321,9 @@ class _Source:
         key = str(cell.folder)
         if key not in self._known:
             deadline = self._asked.deadline_ns or cell.record.deadline_ns
-            found, refusals = estimates_of(cell, deadline, self._asked.confidence, OVER_RUNS, self._read)
-            self._known[key] = found
-            self.quantity = self.quantity or judged_quantity(cell.record.meta).name
-            self.refusals += ((cell, one) for one in refusals)
-        return self._known[key]
+            found = estimates_of(cell, deadline, self._asked.confidence, OVER_RUNS, self._read)
+            self._known[key] = found[0], (*refused(cell), *found[1])
+        estimates, refusals = self._known[key]
+        self.quantity = self.quantity or judged_quantity(cell.record.meta).name
+        self.refusals += ((cell, one) for one in refusals)
+        return estimates

@@ -7,12 +7,11 @@ from contextlib import suppress
 from pathlib import Path
 
 from rtmeter.errors import RtmeterError
-from rtmeter.judge.factors import FactorEffects, FactorOptions, factor_effects
+from rtmeter.judge.factors import FactorEffects, FactorOptions, Known, factor_effects
 from rtmeter.judge.layers import measured_runs
 from rtmeter.judge.layouts import factors_of, told_apart
 from rtmeter.results import store
 from rtmeter.results.cells import StoredCell
-from rtmeter.statistics.estimates import Estimates
 
 MOST_CELLS, MOST_RELEASES = 200, 20_000_000
 """Of larger runs `rtmeter compare --factor` tells it, factor by factor."""
@@ -24,7 +23,7 @@ def effects_of_runs(paths: Iterable[Path], read: store.ReadSamples) -> Iterator[
         for cells in measured_runs(path):
             if len(cells) > MOST_CELLS or sum(map(_releases, cells)) > MOST_RELEASES:
                 continue
-            known: dict[str, Estimates] = {}
+            known: Known = {}
             for name in told_apart([factors_of(cell.record) for cell in cells]):
                 with suppress(RtmeterError):
                     yield factor_effects(cells, FactorOptions(name), read, known)
