@@ -115,6 +115,15 @@ def test_what_fails_whatever_else_is_measured_says_nothing_of_how_far_runs_lie_a
     assert "differ more than" in verdict.reason
 
 
+@pytest.mark.parametrize(("misses", "apart"), [((0, 0, 30), True), ((10, 10, 10), False)])
+def test_of_runs_that_pass_it_is_said_where_they_lie_apart(misses: tuple[int, ...], apart: bool) -> None:
+    verdict, _ = together(*map(run, misses))
+    assert (
+        verdict.outcome == "pass"
+        and (f"; the {len(misses)} runs differ more than" in verdict.reason) == apart
+    )
+
+
 def test_a_run_of_just_as_many_releases_as_are_looked_at_is_not_too_short() -> None:
     asked = Requirement(deadline_ns=1_000, miss_ratio=0.01)
     short, whole = (judge_misses(Misses("latency", n, 0, 0, 0), asked) for n in (999, 1_000))
