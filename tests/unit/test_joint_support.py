@@ -11,7 +11,7 @@ from test_verdict_counted import DATA, judged
 
 from rtmeter.judge.joint import _longer_runs, _may_differ, _more_runs, judge_condition, judge_joint
 from rtmeter.judge.verdict import Misses, judge_misses
-from rtmeter.model import GateFinding, Requirement, Support, Verdict
+from rtmeter.model import GateFinding, Requirement, ReturnLevel, Support, Verdict
 from rtmeter.results.store import read_cell
 from rtmeter.statistics.joint import RunMisses, joint, runs_needed
 from wakeups import draw, write_wakeups
@@ -122,6 +122,16 @@ def test_of_runs_that_pass_it_is_said_where_they_lie_apart(misses: tuple[int, ..
         verdict.outcome == "pass"
         and (f"; the {len(misses)} runs differ more than" in verdict.reason) == apart
     )
+
+
+@pytest.mark.parametrize(("highest_ns", "outcome"), [(1_000.0, "pass"), (1_001.0, "inconclusive")])
+def test_a_hard_deadline_is_judged_by_the_run_with_the_highest_level(highest_ns: float, outcome: str) -> None:
+    asked = Requirement(deadline_ns=1_000, criticality="hard")
+    levels = [ReturnLevel(1.0, 500.0, 400.0, upper_ns, 0.0, None, ()) for upper_ns in (600.0, highest_ns)]
+    verdict, found = together(*(run(0, asked, return_level=level) for level in levels))
+    assert found.return_level is not None and found.return_level.upper_ns == highest_ns
+    assert verdict.outcome == outcome and "in r2, the highest of 2 runs" in verdict.reason
+    assert together(run(0, asked), run(0, asked, return_level=levels[0]))[0].outcome == "inconclusive"
 
 
 def test_a_run_of_just_as_many_releases_as_are_looked_at_is_not_too_short() -> None:
