@@ -53,11 +53,20 @@ def test_oslat_json() -> None:
     document = json.loads((DATA / "oslat.json").read_text())["thread"]["0"]
     found = read(DATA / "oslat.json")
     (series,) = found.series
-    assert found.tool == "oslat" and series.histogram is not None
+    assert (found.tool, found.period_ns, found.skips) == ("oslat", None, False)
+    assert series.histogram is not None
     assert series.n == sum(document["histogram"].values())
     assert series.histogram.below_ns == document["max"] * 1000
     assert series.histogram.lower_ns[0] == 0  # bin 1 is what took less than a microsecond
     assert series.histogram.over == document["histogram"]["32"]
+
+
+def test_oslat_that_never_reached_its_last_bin_lost_sight_of_nothing(write) -> None:
+    document = json.loads((DATA / "oslat.json").read_text())
+    document["thread"] = {"0": {"histogram": {"1": 5, "3": 2}, "max": 3}}
+    found = read(write(json.dumps(document))).series[0].histogram
+    assert found is not None and (found.lower_ns.tolist(), found.counts.tolist()) == ([0, 2000], [5, 2])
+    assert found.over == 0
 
 
 def test_nanoseconds_are_told_by_the_resolution(write) -> None:
@@ -72,6 +81,7 @@ def test_nanoseconds_are_told_by_the_resolution(write) -> None:
         ({"file_version": 2}, "file_version"),
         ({"min": 11}, "histogram of thread 0"),
         ({"max": 11}, "histogram of thread 0"),
+        ({"max": 99}, "histogram of thread 0"),  # of 9 one lies beyond 100
         ({"cycles": 7}, "histogram of thread 0"),
         ({"cycles": 8}, "histogram of thread 0"),
         ({"histogram": {"10": -5}}, "bin 10 of thread 0"),
@@ -116,6 +126,16 @@ def test_a_histogram_whose_last_number_is_cut(write) -> None:
     text = (DATA / "cyclictest.hist").read_text().partition("# Histogram Overflows")[0]
     read(write(f"{text}# Histogram Overflows: 00003 00192\n"))
     refused(write(f"{text}# Histogram Overflows: 00003 001"))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("000006 000000\t000000\n", "000006 000000\n"), ("# Total: 00000", "# Total: 00001")],
+)
+def test_a_histogram_that_does_not_add_up(old: str, new: str, write) -> None:
+    text = (DATA / "cyclictest.hist").read_text()
+    assert text.count(old) == 1
+    refused(write(text.replace(old, new)))
 
 
 def test_two_runs_of_cyclictest_in_one_file(write) -> None:

@@ -28,7 +28,7 @@ def test_what_rtla_wrote(name: str, width_us: int) -> None:
 
 def test_rtla_timerlat(write) -> None:
     found = read(write(TIMERLAT))
-    assert (found.tool, found.verified) == ("rtla timerlat", True)
+    assert (found.tool, found.verified, found.skips) == ("rtla timerlat", True, True)
     names = ["CPU 0 interrupt", "CPU 0 thread", "CPU 1 interrupt", "CPU 1 thread"]
     assert [series.name for series in found.series] == names
     assert [series.n for series in found.series] == [313, 314, 541, 541]
@@ -47,6 +47,30 @@ def test_what_lies_beyond_the_last_bucket_is_later_than_every_row_of_any_cpu(wri
     text = head + "10 4 0\n11 1 0\nover: 0 3\ncount: 5 3\nmin: 10 300\nmax: 11 900\n"
     found = read(write(text)).series[1].histogram
     assert found is not None and (len(found.counts), found.over, found.over_from_ns) == (0, 3, 12_000)
+
+
+def of_one_row(row: str, *, over: int, count: int, least: int, most: int) -> str:
+    head = "# RTLA timerlat histogram\n# Time unit is microseconds (us)\nIndex   Thr-000\n"
+    return head + row + f"over: {over}\ncount: {count}\nmin: {least}\nmax: {most}\n"
+
+
+def test_rtla_that_has_no_row(write) -> None:
+    found = read(write(of_one_row("", over=3, count=3, least=300, most=900))).series[0].histogram
+    assert found is not None and (found.n, found.over, found.over_from_ns) == (3, 3, 0)
+
+
+@pytest.mark.parametrize(
+    ("row", "most", "at_most"), [("0 40\n", 30_000, 43), ("20 40\n", 27, 43), ("20 40\n", 41, 3)]
+)
+def test_of_one_row_nothing_is_later_than_the_stated_maximum(
+    row: str, most: int, at_most: int, write
+) -> None:
+    """Where the width that is taken reaches beyond the last bucket."""
+    text = of_one_row(row, over=3, count=43, least=int(row.split()[0]) + 1, most=most)
+    found = read(write(text)).series[0].histogram
+    assert found is not None and found.n == 43
+    assert found.misses(1000 * most + 999).surely == 0
+    assert found.misses(1000 * most - 1000).possibly == at_most
 
 
 def test_rtla_cut_anywhere_in_its_totals(write) -> None:
@@ -81,6 +105,7 @@ def test_rtla_osnoise_in_nanoseconds(write) -> None:
     found = read(write(text))
     (series,) = found.series
     assert found.tool == "rtla osnoise" and series.name == "CPU 0 noise"
+    assert found.quantity == "noise in a period" and not found.skips
     assert series.histogram is not None and series.histogram.width_ns == 500
     assert series.histogram.below_ns == 3_500
 

@@ -272,6 +272,9 @@ def histogram(
     if largest is not None and used and largest < used[-1]:
         message = f"reaches {used[-1]:,}, beyond the stated maximum"
         raise source.error(message, field=f"histogram of {name}", value=largest, remedy=mixed)
+    if over and largest is not None and largest < start:
+        message = f"has {over:,} values from {start:,} on, beyond the stated maximum"
+        raise source.error(message, field=f"histogram of {name}", value=largest, remedy=mixed)
     if largest is not None and used and not over and largest > used[-1]:
         message = f"ends at {used[-1]:,}, below the stated maximum, and nothing lies beyond it"
         raise source.error(message, field=f"histogram of {name}", value=largest, remedy=mixed)

@@ -57,14 +57,20 @@ def read(source: SourceFile) -> Imported:
     for column, label in enumerate(columns):
         name = _name(label)
         bins = {edge // width: source.count(rows[edge][column], f"bin {edge} of {name}") for edge in edges}
+        over = source.count(stated["over"][column], f"over of {name}")
+        largest = _stated(source, stated, "max", column, width, name)
+        if bins and largest is not None and largest <= max(bins):
+            # Of one row the width is a guess, and may reach beyond the last bucket: so far all lies in it.
+            bins[max(bins)] += over
+            over = 0
         found = histogram(
             source,
             bins,
             width * _UNITS[unit],
             name=name,
-            total=sum(bins.values()) + source.count(stated["over"][column], f"over of {name}"),
+            total=sum(bins.values()) + over,
             over_from=max(edges, default=-width) // width + 1,  # all columns have as many buckets
-            largest=_stated(source, stated, "max", column, width, name),
+            largest=largest,
             smallest=_stated(source, stated, "min", column, width, name),
         )
         counted = stated["count"]
