@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from rtmeter.importers import cells, read
 from rtmeter.model import Requirement
 from rtmeter.results import store
 from rtmeter.results.record import CellRecord
+from tool_files import cyclictest
 
 RTTEST = "iteration timestamp latency minor_pagefaults major_pagefaults\n0 0 5 0 0\n1 9 5 0 0\n"
 
@@ -41,6 +43,23 @@ def test_an_unknown_format(tmp_path: Path) -> None:
 def test_the_wrong_format(write) -> None:
     refused(write(RTTEST), "cyclictest-json")
     refused(write(RTTEST), "timer2020-series")
+
+
+def test_files_of_several_machines_are_of_no_one(write) -> None:
+    files = [
+        write(json.dumps(cyclictest(sysinfo={"nodename": name})), f"{at}.json")
+        for at, name in enumerate(("near", "near", "far"))
+    ]
+    imports = cells.read_files(files, None, None)
+    named = [cells.machine_of(some) for some in (imports, imports[:2], imports[2:])]
+    assert named == [cells.UNKNOWN_MACHINE, "near", "far"]
+
+
+def test_a_format_that_was_never_tried_on_a_tools_own_file_is_doubted(write, tmp_path: Path) -> None:
+    for text, doubted in ((RTTEST, True), (json.dumps(cyclictest()), False)):
+        (one,) = cells.read_files([write(text)], None, None)
+        record = cells.content_of(one, tmp_path, None)
+        assert ("format_from_source" in {doubt.type for doubt in record.warnings}) == doubted
 
 
 def test_an_import_has_its_folder_for_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -119,6 +119,26 @@ def test_newer_versions_and_other_tools_of_one_suite_are_refused(text: str, fiel
     assert refused(write(text)).field == field
 
 
+HIST = (DATA / "cyclictest.hist").read_text()
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (TIMERLAT.replace("4             0       303", "4             0"), 7),
+        (HIST[: HIST.index("000001 ")] + HIST[HIST.index("000000 ") :], 4),
+        (log2014({0: 5, 40: 90}, 95, 0, 40).replace("000003 \t", "000002 \t"), 9),
+        (rttest([50, "x", 70]), 3),
+        ("idx,latency\n0,5100\n1,x\n", 3),
+        (CSV.replace("998,", "some,"), 9),
+        (CSV.rstrip(), 10),
+    ],
+)
+def test_the_line_at_fault_is_named(text: str, line: int, write) -> None:
+    path = write(text)
+    assert refused(path).where == f"{path}:{line}"
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -15,6 +15,18 @@ def test_rttest_is_signed_and_in_order(write) -> None:
     (series,) = found.series
     assert series.samples is not None and series.samples.tolist() == [50, -3, 70_000]
     assert found.period_ns == 1_000_000
+    assert [doubt.type for doubt in found.doubts] == ["no_warm_up"]
+
+
+def test_page_faults_are_told_by_their_kind(write) -> None:
+    text = rttest([50, 60, 70]).replace(" 60 0 0", " 60 3 1").replace(" 70 0 0", " 70 4 0")
+    assert read(write(text)).facts == {"page faults": "7 minor and 1 major"}
+
+
+def test_a_delay_that_grows_all_along_is_no_step(write) -> None:
+    """Of work that takes longer than the period."""
+    found = read(write(rttest((np.arange(2000) * 5_000_000).tolist())))
+    assert [doubt.type for doubt in found.doubts] == ["no_warm_up"]
 
 
 def test_a_delay_that_comes_to_stay_is_no_clock_that_was_set(write) -> None:
@@ -42,6 +54,7 @@ def test_a_latency_that_is_none(latency: object, write) -> None:
         "iteration timestamp latency minor_pagefaults major_pagefaults\n",
         rttest([1, 2, 3]).replace("1 1000000", "2 1000000"),
         rttest([1, 2, 3, 4]).replace(" 2000000 ", " 2500000 "),
+        rttest([1, 2, 3]).replace(" 2 0 0", " 2 -1 0"),
     ],
 )
 def test_a_file_that_is_not_of_rttest(text: str, write) -> None:

@@ -13,7 +13,7 @@ def test_the_2014_log(write) -> None:
     found = read(write(log2014({0: 5, 40: 90, 120: 2, -3: 2}, 100, -3, 120)))
     (series,) = found.series
     assert found.quantity == "measured latency of a one-shot timer"
-    assert found.period_ns == 1_000_000
+    assert (found.period_ns, found.facts) == (1_000_000, {"loops": "100"})
     assert series.n == 100 and series.histogram is not None
     assert series.histogram.lower_ns.tolist() == [-4_000, -1_000, 0, 40_000, 120_000]
     assert series.histogram.counts.tolist() == [2, 1, 5, 90, 2]  # one early by less than a microsecond
@@ -22,6 +22,19 @@ def test_the_2014_log(write) -> None:
 
 def test_a_2014_log_that_misses_no_value_is_not_doubted(write) -> None:
     assert read(write(log2014({40: 90}, 90, 40, 40))).doubts == ()
+
+
+def test_a_2014_log_may_have_no_other_early_values_than_those_in_no_row(write) -> None:
+    found = read(write(log2014({40: 90}, 95, 0, 40))).series[0].histogram
+    assert found is not None
+    assert (found.lower_ns.tolist(), found.counts.tolist()) == ([-1_000, 40_000], [5, 90])
+
+
+def test_what_may_be_measured_or_a_difference_is_taken_for_the_first(write) -> None:
+    text = log2014({-3: 1, 9: 2}, 3, -3, 9).replace("MIN: -9us \tAVG: 4us \tMAX: 7us", "MIN: -3us \tMAX: 9us")
+    found = read(write(text))
+    assert found.series[0].name == "measured"
+    assert [doubt.type for doubt in found.doubts] == ["quantity_assumed"]
 
 
 @pytest.mark.parametrize(
@@ -45,6 +58,7 @@ def test_a_2014_log_with_its_gnuplot_script(write) -> None:
     [
         log2014({40: 90}, 80, 40, 40),
         log2014({40: 90}, 95, 40, 40),
+        log2014({40: 90}, 90, 40, 50),
         log2014({40: 90}, 90, 40, 40).replace("MAX: 40us", "MAX: 40000us"),
         log2014({40: 90}, 90, 40, 40) + log2014({40: 90}, 90, 40, 40),
         log2014({}, 0, 0, 40),

@@ -15,6 +15,8 @@ def test_the_2020_histogram(write) -> None:
     assert series.n == 101 and series.histogram is not None
     assert series.histogram.at(50) == (3_000, 4_000)
     assert {doubt.type for doubt in found.doubts} == {"absolute_values", "histogram_overflow"}
+    (longer,) = read(write(hist2020({3: 100}) + "1000,2\n", "hist.csv")).series
+    assert longer.histogram is not None and (longer.n, longer.histogram.over_from_ns) == (102, 1_001_000)
 
 
 def test_what_the_2020_histogram_drops_is_looked_for_beside_it(write) -> None:
@@ -29,6 +31,21 @@ def test_what_is_at_the_2020_histograms_end_is_beyond_it(write) -> None:
     (series,) = read(write(hist2020({3: 100}), "spin_hist.csv")).series
     assert series.histogram is not None
     assert (series.n, series.histogram.over, series.histogram.below_ns) == (101, 1, 1_001_000)
+
+
+def test_where_all_of_the_largest_lie_beyond_its_end_more_may(write) -> None:
+    write("latency,index\n1900000,77\n1078345,5\n", "spin_topn.csv")
+    found = read(write(hist2020({3: 100}), "spin_hist.csv"))
+    (series,) = found.series
+    assert series.histogram is not None
+    assert (series.histogram.over, series.histogram.dropped) == (2, True)
+    (doubt,) = [doubt for doubt in found.doubts if doubt.type == "histogram_overflow"]
+    assert "2 of them are known" in doubt.message and not doubt.hint
+
+
+def test_a_clock_that_was_set_shows_in_the_2020_time_series(write) -> None:
+    rows = "".join(f"{at},{5_000 + (at >= 200) * 3_600 * 10**9}\n" for at in range(400))
+    assert "CLOCK_MONOTONIC" in (refused(write(f"idx,latency\n{rows}")).remedy or "")
 
 
 def test_the_2020_time_series(write) -> None:
@@ -51,6 +68,7 @@ def test_the_2020_largest_values_judge_nothing(write) -> None:
         "idx,latency\n0,-5\n",
         "idx,latency\n",
         "latency,count\n0,1\n5,1\n",
+        hist2020({}).replace("\n5,0\n", "\n2000,0\n"),
     ],
 )
 def test_a_2020_file_that_is_damaged(text: str, write) -> None:
