@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 from mcap.reader import make_reader
 
-from rtmeter.exports import export, hdr, perfetto, phases
+from rtmeter.exports import cyclictest, export, hdr, perfetto, phases
 from rtmeter.exports.mcap_file import McapFile
 from rtmeter.model import ABSENT, LOST, SERVED, SKIPPED, WARM_UP_FLAG, Requirement
 from rtmeter.results import store
@@ -39,6 +40,48 @@ def test_cyclictests_histogram_ends_at_a_second(tmp_path: Path) -> None:
     found = lines_of(tmp_path / "out.hist")
     assert [line for line in found if line.startswith("# Histogram Over")] == ["# Histogram Overflows: 00001"]
     assert [line for line in found if not line.startswith("#")][-1] == "999999 000001"
+
+
+ENDED = Histogram(np.array([5_000]), 1000, np.array([10]), 2, over_from_ns=10_000, below_ns=20_000)
+
+
+@pytest.mark.parametrize(
+    ("other", "last_us", "overflows", "told"),
+    [
+        (ENDED, 9, "00002 00000", True),
+        (ENDED, 10, "00002 00003", True),
+        (replace(ENDED, over=0, below_ns=None), 10, "00000 00000", False),  # nothing lies beyond it
+    ],
+)
+def test_a_cell_is_cut_where_values_of_another_ones_tool_lie_beyond_its_last_bin(
+    other: Histogram, last_us: int, overflows: str, told: bool, tmp_path: Path
+) -> None:
+    write_counted(tmp_path / "cells/ended", other)
+    write_counted(tmp_path / "cells/on", Histogram(np.array([last_us * 1000]), 1000, np.array([3])))
+    notes = export(tmp_path / "cells", tmp_path / "out.hist", "cyclictest-hist")
+    assert ["overflows" in note for note in notes if note.startswith("ended")] == [True] * told
+    assert ["another cell" in note for note in notes if note.startswith("on")] == [True] * (
+        last_us == 10 and told
+    )
+    assert f"# Histogram Overflows: {overflows}" in lines_of(tmp_path / "out.hist")
+
+
+def test_what_lies_beyond_the_formats_own_last_bin_is_laid_to_no_cell(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(cyclictest, "MOST_BINS", 6)
+    (note,) = export(write_counted(tmp_path / "cell", ENDED), tmp_path / "out.hist", "cyclictest-hist")
+    assert "2 values beyond the tool's last bin" in note
+    assert lines_of(tmp_path / "out.hist")[-1] == "# Histogram Overflows: 00002"
+
+
+def test_values_beyond_the_last_bin_of_which_the_largest_is_not_known_count_as_its_end(
+    tmp_path: Path,
+) -> None:
+    cell = write_counted(tmp_path / "cell", replace(ENDED, below_ns=None))
+    (note,) = export(cell, tmp_path / "out.hlog", "hdr")
+    assert note == "2 values beyond the tool's last bin count as the end of that"
+    assert lines_of(tmp_path / "out.hlog")[-1].split(",")[2] == "0.010"
 
 
 def test_values_that_the_tool_left_out_are_told(tmp_path: Path) -> None:

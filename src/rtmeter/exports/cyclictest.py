@@ -26,7 +26,7 @@ def write(path: Path, out: Path) -> list[str]:
     if not bins:
         message = "has values beyond a last bin that ends before a microsecond, the first of this format"
         raise RtmeterError(message, where=str(path), remedy="export it as hdr, csv, parquet or json")
-    if ends:
+    if bins in ends:
         cut = [one.cell for one in found if one.max_ns // US >= bins and _end_us(one) != bins]
         notes += [f"{cell}: what lies beyond the bins of another cell's tool is overflow" for cell in cut]
     columns = [_column(one, bins) for one in found]
