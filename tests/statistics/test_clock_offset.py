@@ -7,6 +7,7 @@ import pytest
 
 from rtmeter.model import ABSENT
 from rtmeter.statistics.clock_offset import ClockOffset, Exchanges
+from rtmeter.statistics.shared_clock import Readings, SharedClock
 
 MS, S = 10**6, 10**9
 
@@ -69,8 +70,56 @@ def test_a_clock_that_was_stepped_has_no_offset() -> None:
     assert exchange(0, 0.0, step_at=0.5)[0].offset() is None
 
 
-def test_clocks_that_run_at_different_rates_are_not_believed() -> None:
-    assert exchange(0, 0.01)[0].offset() is None
+@pytest.mark.parametrize("drift", [0.01, 2e-3, -2e-3])
+def test_clocks_that_run_at_different_rates_are_not_believed(drift: float) -> None:
+    assert exchange(0, drift)[0].offset() is None
+
+
+@pytest.mark.parametrize("loose", [0, 2])
+@pytest.mark.parametrize("ways", [(1_500, 30_000), (30_000, 1_500)])
+def test_the_error_is_that_where_least_is_known_and_on_that_side(loose: int, ways: tuple[int, int]) -> None:
+    """Elsewhere each way takes 1 us: the line may turn by 2 us in half a second, or three at the far end."""
+    there, back = (np.full(3, 1_000) for _ in range(2))
+    there[loose], back[loose] = ways
+    at = np.array([0, S // 2, S])
+    found = Exchanges()
+    found.add(at, at + there, at + there, at + there + back)
+    offset = found.offset()
+    assert offset is not None and offset.offset_ns == pytest.approx(0, abs=1)
+    assert offset.error_ns == pytest.approx(3_001, abs=2)
+
+
+def test_readings_tell_how_far_a_stamp_may_be_off_between_them() -> None:
+    found = Readings.of([[0, 0, 40], [S, S + 100, 20], [2 * S, 2 * S, 30]])
+    assert found is not None and found.error_ns == 40 / 2 + 2 * 100
+    at = np.array([-1, 0, S // 2, 2 * S, 2 * S + 1, ABSENT])
+    assert found.to_other(at).tolist() == [ABSENT, 0, S // 2 + 50, 2 * S, ABSENT, ABSENT]
+
+
+@pytest.mark.parametrize(
+    ("second", "steady"),
+    [
+        ([MS, MS + 1_060, 20], True),  # by a thousandth, and by what two readings took
+        ([MS, MS + 1_061, 20], False),
+        ([MS, MS - 1_061, 20], False),
+        ([0, 0, 20], False),
+    ],
+)
+def test_readings_of_a_clock_that_was_set_or_of_no_time_are_none(second: list[int], steady: bool) -> None:
+    assert (Readings.of([[0, 0, 40], second]) is not None) == steady
+    assert Readings.of([[0, 0, 40]]) is None
+
+
+def test_a_shared_clock_tells_the_one_by_the_other_with_the_errors_of_both() -> None:
+    client, server = (
+        Readings.of([[0, 0, 10], [S, S, 10]]),
+        Readings.of([[7_000, 0, 20], [S + 107_000, S, 20]]),
+    )
+    assert client is not None and server is not None
+    clock = SharedClock("CLOCK_TAI", client, server)
+    assert clock.error_ns == 5 + 10 + 1
+    assert clock.to_client(np.array([7_000, S // 2 + 57_000, 6_999])).tolist() == [0, S // 2, ABSENT]
+    assert clock.line() == (0, 7_000, pytest.approx(1e-4))
 
 
 def test_without_an_exchange_there_is_no_offset() -> None:

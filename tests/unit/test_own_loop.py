@@ -123,6 +123,18 @@ def test_a_cell_is_made_anew_only_when_more_was_recorded(tmp_path: Path) -> None
     own_loop.adopt(loop)
     assert cell.stat().st_ino != first
     assert store.read_cell(cell.parent).status == "complete"
+    (loop / f"late-{490:015}.rtlog").write_bytes(log_of(490, rows(490, 21), sparse=True))
+    own_loop.adopt(loop)
+    assert pq.read_table(cell.parent / store.LATE_RELEASES)["k"].to_pylist() == [*range(490, 511)]
+
+
+def test_of_a_loop_that_let_nothing_go_nothing_more_is_said(tmp_path: Path) -> None:
+    loop = start(tmp_path, (0, log_of(0, rows(0, 2000))))
+    (loop / "bins.json").write_text(json.dumps({"served": 7, "skipped": 0, "lost": 0, "missed": 0}))
+    own_loop.adopt(tmp_path)
+    record = store.read_cell(loop.with_suffix(""))
+    assert "released_since_start" not in record.config
+    assert "last_hours_only" not in {doubt.type for doubt in record.warnings}
 
 
 def test_who_makes_the_same_cell_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -141,6 +153,7 @@ def test_who_makes_the_same_cell_is_not_waited_for_without_end(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     loop = start(tmp_path, (0, log_of(0, rows(0, 2000))))
+    start(tmp_path, (0, log_of(0, rows(0, 2000))), name="20261102T000000Z")
     monkeypatch.setattr(own_loop, "_PATIENCE_S", 0)
     with store.NewCell(loop.with_suffix("")), pytest.raises(RtmeterError, match="by another process"):
         own_loop.adopt(tmp_path)
@@ -178,6 +191,11 @@ def test_watching_follows_the_segments_until_the_program_lets_go(tmp_path: Path)
     state = run.state()
     assert state.seen is not None
     assert (state.seen.settled, state.seen.late) == (2000, 2)
+    more = log_of(1200, rows(1200, 800), rows(2000, 600), ended=False)
+    (loop / f"whole-{1200:015}.rtlog").write_bytes(more)
+    state = run.state()
+    assert state.seen is not None
+    assert (state.seen.settled, state.seen.late) == (2600, 3)
     os.close(lock)
     assert run.state().over
 
