@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from rtmeter.archive.add import add_rows
 from rtmeter.archive.cells import CellRows
 from rtmeter.archive.groups import ArchiveGroup
 from rtmeter.archive.numbers import PERCENTS
-from rtmeter.archive.tables import Archive
+from rtmeter.archive.tables import Archive, archive_at
 from rtmeter.statistics.fixed_bins import binned
 from rtmeter.statistics.ranks import quantile_index, share_of
 from rtmeter.statistics.views import LATER
@@ -63,6 +64,29 @@ def rows(number: int, values: Sequence[int], **changes: Any) -> CellRows:
         value = sorted(values)[quantile_index(found.n, share_of(percent))]
         row[name] = None if value == LATER else value
     return CellRows(row | changes, found)
+
+
+def of_one_rig(
+    folder: Path, levels: Sequence[int], facts: Callable[[int], dict[str, Any]] = lambda _: {}
+) -> Archive:
+    """A cell a day, at these levels."""
+    made = archive_at(folder / "archive")
+    made.make()
+    random, group = np.random.default_rng(3), {}
+    for day, level in enumerate(levels):
+        at = FIRST + timedelta(days=day)
+        about = {
+            "rig": "rig",
+            "campaign": "nightly",
+            "name": "loop",
+            "adapter": "posix",
+            "quantity": "latency",
+        }
+        about |= {"measured": at, "started": at, "p99_9_ns": round(level * float(random.normal(1, 0.01)))}
+        one = rows(day, [1, 2, 3], **(about | facts(day)))
+        group[one.cell["cell"]] = one
+    add_rows(made, group)
+    return made
 
 
 def cells_in(archive: Archive) -> list[str]:

@@ -203,6 +203,23 @@ def test_a_clock_may_be_any_number_of_years_off(tmp_path: Path, told: str, clock
     assert cli.invoke(["archive", "sql", "SELECT * FROM cells", archive.url, "--json"]) == 0
 
 
+@pytest.mark.parametrize(
+    ("told", "clock"),
+    [
+        ("2019-12-31T23:59:59Z", "before 2020"),
+        ("2020-01-01T00:00:00Z", None),
+        (stamp(NOW + timedelta(days=1)), None),
+        (stamp(NOW + timedelta(days=1, seconds=1)), "ahead"),
+    ],
+)
+def test_a_clock_is_believed_from_2020_until_a_day_from_now(
+    told: str, clock: str | None, results: Path
+) -> None:
+    (cell,) = find_cells(results / "rig0/day0")
+    row = rows_of(StoredCell(cell.folder, cell.record.changed(started=told)), {}, NOW).cell
+    assert (row["clock"], row["measured"] == row["started"]) == (clock, clock is None)
+
+
 def test_what_tells_no_time_is_added_at_once_however_many_there_are(
     results: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -363,7 +380,7 @@ def test_a_label_is_given_once(capsys: pytest.CaptureFixture[str]) -> None:
     assert "--label" in (said := capsys.readouterr().err) and "is given twice" in said
 
 
-@pytest.mark.parametrize("label", ["site", "=x", "a b=c", "site="])
+@pytest.mark.parametrize("label", ["site", "=x", "a b=c", "site=", "s" * 65 + "=x", "site=" + "x" * 201])
 def test_a_label_that_is_none_is_refused(label: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.invoke(["archive", "add", "nowhere", "--label", label]) == 1
     assert "--label" in capsys.readouterr().err

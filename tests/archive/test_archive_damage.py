@@ -19,7 +19,7 @@ from archives import cells_in, files_of, rows, write_cells
 
 from rtmeter import cli
 from rtmeter.archive.add import add, add_rows
-from rtmeter.archive.check import _extremes, check
+from rtmeter.archive.check import _extremes, _named, check
 from rtmeter.archive.engine import answering, telling
 from rtmeter.archive.groups import GroupsAsked, merged
 from rtmeter.archive.schema import SCHEMAS, VERSION
@@ -179,6 +179,12 @@ def test_a_cell_with_two_distributions_or_none_is_seen(place: Path) -> None:
         messages = [flaw.message for flaw in check(archive)[1]]
         assert sum("has no distribution, or several" in message for message in messages) == 4
         archive.table("distributions").delete()
+
+
+def test_of_many_cells_with_one_flaw_some_are_named_and_all_counted() -> None:
+    found = [flaw.message for flaw in _named("is damaged", [f"{number:04}" for number in range(1_025)])]
+    assert (found[0], found[19]) == ("cell 0000 is damaged", "cell 0019 is damaged")
+    assert found[20:] == ["1,005 further cells: is damaged"]
 
 
 def test_a_bin_of_nothing_is_seen(tmp_path: Path) -> None:

@@ -5,21 +5,21 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from archives import FIRST, rows, write_cells
+from archives import FIRST, of_one_rig, rows, write_cells
 
 from rtmeter import cli
 from rtmeter.archive.add import add_rows
 from rtmeter.archive.engine import answering
 from rtmeter.archive.groups import GroupsAsked
 from rtmeter.archive.tables import Archive, archive_at
-from rtmeter.archive.trend import FleetCause, SeriesChange, beside_it, trend
+from rtmeter.archive.trend import FleetCause, FleetTrend, SeriesChange, beside_it, trend
 
 DAYS, RIGS = 40, 12
 UPDATED, STEP = (0, 1, 2, 3), 30
@@ -122,29 +122,6 @@ def test_names_from_a_rig_are_text_in_the_page(tmp_path: Path) -> None:
     assert cli.invoke(["site", "--archive", made.url, "-o", str(tmp_path / "site")]) == 0
     page = (tmp_path / "site/index.html").read_text()
     assert page.count("<script") == 1 and page.count("&lt;script&gt;window.hacked") >= 3
-
-
-def of_one_rig(
-    folder: Path, levels: Sequence[int], facts: Callable[[int], dict[str, Any]] = lambda _: {}
-) -> Archive:
-    """A cell a day, at these levels."""
-    made = archive_at(folder / "archive")
-    made.make()
-    random, group = np.random.default_rng(3), {}
-    for day, level in enumerate(levels):
-        at = FIRST + timedelta(days=day)
-        about = {
-            "rig": "rig",
-            "campaign": "nightly",
-            "name": "loop",
-            "adapter": "posix",
-            "quantity": "latency",
-        }
-        about |= {"measured": at, "started": at, "p99_9_ns": round(level * float(random.normal(1, 0.01)))}
-        one = rows(day, [1, 2, 3], **(about | facts(day)))
-        group[one.cell["cell"]] = one
-    add_rows(made, group)
-    return made
 
 
 def test_a_change_is_from_the_level_just_before_it(tmp_path: Path) -> None:
@@ -267,6 +244,38 @@ def test_a_quantile_is_lost_of_intervals_that_lost_so_many(lost: int, rose: bool
     assert found.untold == (0 if rose else 20)
 
 
+def test_a_maximum_is_lost_of_intervals_that_lost_one(tmp_path: Path) -> None:
+    def facts(day: int) -> dict[str, Any]:
+        lost = {"max_ns": None, "bins": None, "n": 1000, "lost": 1}
+        return lost if day >= 20 else {"max_ns": 5_000 + day % 3}
+
+    with answering(of_one_rig(tmp_path, [100_000] * 40, facts)) as backend:
+        found = trend(backend, GroupsAsked(), "max_ns")
+    assert [one.after_ns for one in found.changes] == [math.inf] and found.untold == 0
+
+
+def test_a_cell_that_tells_no_time_has_its_place_beside_one_that_is_in_no_series(tmp_path: Path) -> None:
+    def facts(day: int) -> dict[str, Any]:
+        added = FIRST + timedelta(days=day - day % 2)
+        return {"measured": added, "started": None, "clock": "not told", "valid": day % 2 == 0}
+
+    with answering(of_one_rig(tmp_path, [100_000] * 40 + [200_000] * 40, facts)) as backend:
+        found = trend(backend, GroupsAsked())
+    assert (found.series, len(found.changes), found.invalid, found.unordered) == (1, 1, 40, 0)
+
+
+def test_what_is_in_no_series_is_told_by_why() -> None:
+    whole = FleetTrend(1, 0, ())
+    assert whole.left_out("p99") == []
+    found = replace(whole, invalid=1, untold=1, unordered=1_200).left_out("p99")
+    assert [one.partition(" (")[0] for one in found] == [
+        "1 cell failed or is invalid",
+        "1 cell does not tell p99",
+        "1,200 cells do not tell when they were measured and were added at once",
+    ]
+    assert replace(whole, untold=2).left_out("max")[0].startswith("2 cells do not tell max")
+
+
 def test_of_many_cells_the_latest_are_looked_at(tmp_path: Path) -> None:
     made = of_one_rig(tmp_path, [100_000] * 45 + [200_000] * 15)
     with answering(made) as backend:
@@ -357,6 +366,7 @@ def test_a_condition_that_comes_and_goes_changed_nothing() -> None:
     assert beside_it(steady, 5) == ()
     moved = [one | {"kernel": "b", "label site": "n"} if day >= 6 else one for day, one in enumerate(steady)]
     assert beside_it(moved, 5) == (("kernel", "a", "b"), ("label site", "-", "n"))
+    assert beside_it(moved, 3) == beside_it(moved, 9) == beside_it(moved, 5)
     assert beside_it(moved, 2) == ()
 
 
