@@ -53,10 +53,17 @@ def test_a_2014_log_with_its_gnuplot_script(write) -> None:
     assert read(write(text)).series[0].n == 90
 
 
+def of_differences(bins: dict[int, int], loops: int, least: int, most: int) -> str:
+    text = log2014(bins, loops, least, most).replace("# Difference", "# Other")
+    return text.replace("# Measured", "# Difference").replace("# Other", "# Measured")
+
+
 @pytest.mark.parametrize(
     "text",
     [
         log2014({40: 90}, 80, 40, 40),
+        log2014({40: 90}, 95, 0, 40).replace("000000 \t000000\n", ""),
+        of_differences({2: 3, 9: 1}, 4, 0, 9),
         log2014({40: 90}, 95, 40, 40),
         log2014({40: 90}, 90, 40, 50),
         log2014({40: 90}, 90, 40, 40).replace("MAX: 40us", "MAX: 40000us"),
@@ -76,8 +83,7 @@ def test_a_2014_log_that_does_not_add_up(text: str, write) -> None:
 )
 def test_differences_whose_first_one_negated_was_taken_for_an_extreme(bins, least, most, n, write) -> None:
     """As src/OneShotLatencyMeasurer.cpp begins its minimum and maximum of them."""
-    text = log2014(bins, n, least, most).replace("# Difference", "# Other")
-    found = read(write(text.replace("# Measured", "# Difference").replace("# Other", "# Measured")))
+    found = read(write(of_differences(bins, n, least, most)))
     assert (found.series[0].name, found.series[0].n) == ("difference", n)
 
 
