@@ -33,6 +33,17 @@ def test_what_is_at_the_2020_histograms_end_is_beyond_it(write) -> None:
     assert (series.n, series.histogram.over, series.histogram.below_ns) == (101, 1, 1_001_000)
 
 
+@pytest.mark.parametrize(("most_ns", "of_it"), [(2_999, False), (3_000, True), (3_999, True), (4_000, False)])
+def test_the_largest_values_of_another_run_are_refused(most_ns: int, of_it: bool, write) -> None:
+    """By whose files this histogram would have dropped nothing."""
+    write(f"latency,index\n{most_ns},77\n1000,5\n", "spin_topn.csv")
+    path = write(hist2020({3: 100}), "spin_hist.csv")
+    if of_it:
+        assert read(path).series[0].n == 100
+    else:
+        assert refused(path).field == "histogram of spin_hist"
+
+
 def test_where_all_of_the_largest_lie_beyond_its_end_more_may(write) -> None:
     write("latency,index\n1900000,77\n1078345,5\n", "spin_topn.csv")
     found = read(write(hist2020({3: 100}), "spin_hist.csv"))

@@ -30,18 +30,20 @@ def read_histogram(source: SourceFile) -> Imported:
     }
     if len(bins) not in (BINS, BINS + 1) or set(bins) != set(range(len(bins))):
         raise source.error(f"has not {BINS:,} rows of a microsecond", field="latency", remedy=CUT)
-    found = histogram(source, bins, US, name="histogram")
-    beyond = len(bins) * US
     top = _beside(source)
-    latest = [] if top is None else [value for value in _largest(top) if value >= beyond]
-    dropped = top is None or len(latest) == len(_largest(top))
-    found = replace(
-        found,
-        over=len(latest),
-        over_from_ns=beyond,
-        below_ns=None if top is None else max(_largest(top)) // US * US + US,
-        dropped=dropped,
+    largest = [] if top is None else _largest(top)
+    latest = [value for value in largest if value >= len(bins) * US]
+    found = histogram(
+        source,
+        bins,
+        US,
+        name=source.path.stem,
+        total=sum(bins.values()) + len(latest),
+        over_from=len(bins),
+        largest=max(largest) // US if largest else None,
     )
+    dropped = len(latest) == len(largest)
+    found = replace(found, dropped=dropped)
     doubts = [_ABSOLUTE]
     if dropped:
         how_many = f"{len(latest)} of them are known" if latest else "how many is not known"
