@@ -187,6 +187,31 @@ def test_a_maximum_that_is_in_no_distribution_is_the_groups(
     assert page.count("3 cells have no distribution (imported histograms): not in these quantiles") == 2
 
 
+def test_rigs_are_listed_by_what_each_cell_came_to_last(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    outcomes = [("a", "c", "x", "inconclusive"), ("a", "c", "y", None), ("b", "c", "x", "pass")]
+    outcomes += [
+        ("b", "c", "x", "fail"),
+        ("c", "c", "x", "fail"),
+        ("c", "c", "x", "pass"),
+        ("c", "d", "x", "pass"),
+    ]
+    cells = [
+        rows(at, [7], rig=rig, campaign=campaign, id=id_, outcome=outcome, kernel="6.10" if at else "6.9")
+        for at, (rig, campaign, id_, outcome) in enumerate(outcomes)
+    ]
+    archive = archive_of(tmp_path, *cells)
+    assert cli.invoke(["archive", "ls", archive.url, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)["rows"]
+    counts = [(row["rig"], row["failing"], row["passing"], row["undecided"]) for row in found]
+    assert counts == [("b", 1, 0, 0), ("a", 0, 0, 2), ("c", 0, 2, 0)], "the worst first"
+    assert [row["kernel"] for row in found] == ["6.10"] * 3
+    with answering(archive) as backend:
+        (group,) = merged(backend, GroupsAsked())
+    assert group.maximum == (7, "a", None, f"{0:032x}"), "of equal ones that of the first cell"
+
+
 def test_a_group_does_not_pass_by_those_cells_alone_that_have_a_requirement(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -1,0 +1,57 @@
+"""What of a cell's record stands in its row of an archive."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from archives import write_cells
+
+from rtmeter.archive.cells import rows_of
+from rtmeter.results.cells import StoredCell, find_cells
+from rtmeter.results.record.parts import RigOfCell
+
+NOW = datetime(2026, 11, 22, tzinfo=UTC)
+
+
+@pytest.fixture(scope="module")
+def cell(tmp_path_factory: pytest.TempPathFactory) -> StoredCell:
+    (folder,) = write_cells(tmp_path_factory.mktemp("results"), rigs=1, days=1, samples=200)
+    (found,) = find_cells(folder)
+    return found
+
+
+def row_of(cell: StoredCell, labels: Mapping[str, str], **changes: Any) -> dict[str, Any]:
+    return rows_of(StoredCell(cell.folder, cell.record.changed(**changes)), labels, NOW).cell
+
+
+@pytest.mark.parametrize(
+    ("given", "labels", "rig"),
+    [
+        ({}, {"site": "a", "row": "1"}, "north-1"),
+        ({"site": "b"}, {"site": "b", "row": "1"}, "north-1"),
+        ({"rig": "spare"}, {"site": "a", "row": "1", "rig": "spare"}, "spare"),
+    ],
+)
+def test_labels_that_are_given_go_before_those_of_the_rig(
+    given: dict[str, str], labels: dict[str, str], rig: str, cell: StoredCell
+) -> None:
+    of = RigOfCell(name="north-1", labels={"site": "a", "row": "1"})
+    row = row_of(cell, given, rig=of)
+    assert (dict(row["labels"]), row["rig"]) == (labels, rig)
+
+
+def test_what_differs_from_run_to_run_is_no_setting(cell: StoredCell) -> None:
+    settings = json.loads(row_of(cell, {}, config=cell.record.config | {"seed": 7})["settings"])
+    assert settings["period_ns"] == cell.record.period_ns
+    assert not {"seed", "samples", "warm_up", "measurement", "mode"} & settings.keys()
+
+
+def test_a_cell_is_the_same_in_whatever_order_its_config_is_written(cell: StoredCell) -> None:
+    turned = dict(reversed(cell.record.config.items()))
+    assert list(turned) != list(cell.record.config)
+    assert row_of(cell, {}, config=turned)["cell"] == row_of(cell, {})["cell"]
+    assert row_of(cell, {}, config=turned | {"seed": 7})["cell"] != row_of(cell, {})["cell"]
