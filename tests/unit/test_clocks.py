@@ -13,6 +13,7 @@ from sample_logs import joined, json_frame, row_frame
 
 from rtmeter.measure.probe.clocks import compare
 from rtmeter.model import ABSENT
+from rtmeter.samples.parquet import exchanges
 from rtmeter.statistics.shared_clock import ConstantOffset
 
 Ints = NDArray[np.int64]
@@ -152,6 +153,21 @@ def test_a_shared_clock_that_was_set_or_not_read_to_the_end(
     first, second = clocks.doubts()
     assert (first.type, second.type) == ("shared_clock_refused", "clock_offset")
     assert first.message.startswith(whose)
+
+
+def test_messages_that_one_end_lacks_are_no_exchanges(tmp_path: Path) -> None:
+    """The server has nothing of the first, the client no answer to number 3."""
+    k = np.arange(10)
+    sent, zero = 10**12 + k * MS, np.zeros_like(k)
+    came = k != 3
+    client = np.stack((sent, sent, np.where(came, sent + 9, ABSENT), zero + ABSENT, np.where(came, 1, 3)))
+    server = np.stack((k, sent + 4, sent + 5, zero + 1))[:, 1:]
+    (four,) = exchanges(
+        log(tmp_path / "client.rtlog", "client", CLIENT, client, HERE),
+        log(tmp_path / "server.rtlog", "server", SERVER, server, THERE),
+    )
+    both = sent[came & (k > 0)]
+    assert [stamps.tolist() for stamps in four] == [(both + after).tolist() for after in (0, 4, 5, 9)]
 
 
 def test_one_machine_needs_no_shared_clock(tmp_path: Path) -> None:

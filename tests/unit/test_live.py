@@ -28,6 +28,7 @@ from rtmeter.model import SERVED, WARM_UP_FLAG, Requirement
 from rtmeter.results import store
 from rtmeter.samples import read_log
 from rtmeter.samples.follow import Follower
+from rtmeter.samples.frames import FILE_HEAD_BYTES, scan
 from rtmeter.statistics import bins
 from rtmeter.statistics.quantities import judged_quantity
 from stored import run_json, write_run
@@ -63,6 +64,21 @@ def test_a_log_is_followed_row_by_row(tmp_path: Path, name: str, steps: int) -> 
     assert np.concatenate([rows["k"] for rows in found]).tolist() == whole.k.tolist()
     for column, values in whole.columns.items():
         assert np.concatenate([rows[column] for rows in found]).tolist() == values.tolist()
+
+
+def test_room_in_a_log_that_has_yet_to_be_written_is_no_damage(tmp_path: Path) -> None:
+    log = GOLDEN / "wakeup.rtlog"
+    content = log.read_bytes()
+    with log.open("rb") as file:
+        frames = [item[0] for item in scan(file, FILE_HEAD_BYTES, len(content)) if isinstance(item, tuple)]
+    follower, found = Follower(tmp_path / "probe.rtlog"), []
+    for frame in frames:
+        follower.path.write_bytes(content[: frame.at] + bytes(64))
+        found += follower.new()
+    follower.path.write_bytes(content)
+    found += follower.new()
+    assert follower.damaged == 0
+    assert np.concatenate([rows["k"] for rows in found]).tolist() == read_log(log).k.tolist()
 
 
 def test_what_is_seen_is_what_the_log_holds(tmp_path: Path) -> None:

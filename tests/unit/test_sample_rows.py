@@ -122,6 +122,10 @@ def test_the_statistics_of_a_file_are_not_taken_for_more_than_they_say(tmp_path:
             (chunk,) = samples.chunks("wake_ns")
             assert chunk["wake_ns"].tolist() == [ABSENT] * 3 + [7]
             assert chunk["status"].tolist() == [expected] * 4
+        else:
+            (chunk,) = samples.chunks("wake_ns")
+            with pytest.raises(RtmeterError, match="a row has no status"):
+                chunk["status"]
     without = pq.ParquetWriter(
         tmp_path / "samples.parquet",
         pa.table([k, wakes, lost, warm_up], names=names).schema,

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtmeter.samples.coverage import claims, gaps
+from rtmeter.samples.reader import _merged
 
 ROWS = 40
 spans = st.lists(st.tuples(st.integers(0, ROWS - 10), st.integers(1, 10)), max_size=12)
@@ -44,3 +45,7 @@ def test_gaps_are_the_rows_that_nobody_gives(frames: list[tuple[int, int]], know
 def test_frames_in_order_are_taken_as_they_are() -> None:
     assert pieces_of([(0, 5), (5, 3), (9, 1)]).tolist() == [[0, 0, 5], [1, 5, 8], [2, 9, 10]]
     assert pieces_of([]).shape == (0, 3)
+
+
+def test_ranges_of_missing_rows_that_touch_are_one() -> None:
+    assert _merged([[5, 9], [0, 4], [11, 12], [13, None]]) == [[0, 9], [11, None]]
