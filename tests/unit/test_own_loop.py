@@ -102,6 +102,15 @@ def test_a_killed_program_leaves_a_cell_that_says_so(tmp_path: Path) -> None:
     assert cell.record.summary.counts["released"] == 990
 
 
+def test_whether_a_program_closed_its_loop_the_last_log_says(tmp_path: Path) -> None:
+    last = log_of(1200, rows(1200, 800), ended=False)
+    loop = start(tmp_path, (0, log_of(0, rows(0, 1200))), (1200, last))
+    own_loop.adopt(tmp_path)
+    record = store.read_cell(loop.with_suffix(""))
+    assert (record.status, record.valid, record.missing) == ("interrupted", True, [])
+    assert not any("no end frame" in doubt.message for doubt in record.warnings)
+
+
 def test_starts_of_one_name_are_repeats_of_one_condition(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
