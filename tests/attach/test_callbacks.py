@@ -77,6 +77,8 @@ def test_a_topic_that_is_not_told_is_not_the_one_before() -> None:
     untold = [mark for mark in taken(40, "/tock", subscription=6) if mark.what != "resource"]
     found = within([*taken(20, "/tick"), *untold, wait(70)], woken(0))
     assert [one.name for one in found] == ["/tick", "a topic"]
+    (found_later,) = within([*untold, wait(70), *taken(80, "/tock", subscription=6), wait(120)], woken(0))
+    assert (found_later.name, len(found_later.jobs)) == ("/tock", 2)
 
 
 def test_callbacks_of_one_waking_follow_one_another() -> None:
@@ -89,6 +91,14 @@ def test_callbacks_of_one_waking_follow_one_another() -> None:
         (0, 20, 50),
         (0, 50, 80),
         (3, 90, 150),
+    ]
+
+
+def test_callbacks_are_in_the_order_in_which_they_were_called_first() -> None:
+    marks = [call(20, AT + 10), call(50, AT + 5, timer=2), wait(150)]
+    assert [(one.handle, one.name) for one in within(marks, woken(0))] == [
+        (1, "timer 20 ms"),
+        (2, "timer 20 ms #2"),
     ]
 
 
@@ -112,6 +122,9 @@ def test_a_take_that_finds_nothing_is_no_callback() -> None:
 def test_without_the_next_wait_a_callback_ends_where_its_thread_sleeps() -> None:
     (found,) = within([call(20, AT)], [*woken(0), sleeps(90)])
     assert found.jobs[0].free_ns == AT + 90
+    marks = [call(20, AT), Mark(AT + 40, T, "end"), *taken(50, "/add", what="take_response")]
+    ends = [one.jobs[0].free_ns - AT for one in within(marks, [*woken(0), sleeps(90)])]
+    assert ends == [40, 90], "not all that is called tells its end"
     assert within([call(20, AT)], woken(0)) == []
 
 
@@ -198,6 +211,36 @@ def test_what_one_thread_keeps_waiting_another_does_not_call_either() -> None:
         assert kept.jobs[-1].until_ns == until_ns
 
 
+def test_a_thread_that_hangs_keeps_waiting_what_it_calls_however_seldom() -> None:
+    """What others alone call may have been cancelled."""
+    hang = [wait(5), call(120, AT + 100, timer=2, period=100)]
+    its = [call(60, AT + 60, timer=3, period=20), wait(65), call(90, AT + 80, timer=3, period=20), wait(95)]
+    hang += [replace(mark, tid=OTHER) for mark in its]
+    for own, until_ns in (([call(20, AT + 20, timer=3, period=20), wait(25)], AT + 900), ([], None)):
+        marks = sorted([*hang, *own], key=lambda one: one.time_ns)
+        found = callbacks_of(marks, Trace(woken(0)), [T, OTHER], Names(), (), AT + 900)
+        (kept,) = [one for one in found if one.handle == 3]
+        assert kept.jobs[-1].until_ns == until_ns
+
+
+def test_events_that_are_lost_while_two_threads_do_the_same_are_lost_of_both_jobs() -> None:
+    """Of a group of callbacks that may run at once: the call before ends after what was lost."""
+    marks = [call(20, AT), wait(250)]
+    marks += [replace(mark, tid=OTHER) for mark in (call(100, AT + 100), wait(300), call(400, AT + 400))]
+    marks.append(replace(wait(450), tid=OTHER))
+    trace = Trace([Event(AT + 120, 0, SYS_IN, T), Event(AT + 150, 0, LOST, value=3)])
+    (found,) = callbacks_of(sorted(marks, key=lambda one: one.time_ns), trace, [T, OTHER], Names())
+    assert [job.known for job in found.jobs] == [False, False, True]
+
+
+def test_a_call_may_be_lost_since_the_one_that_began_last_whichever_ended_last() -> None:
+    marks = [call(50, AT + 50), wait(500), call(600, AT + 600), wait(650)]
+    marks += [replace(mark, tid=OTHER) for mark in (call(100, AT + 100), wait(200))]
+    trace = Trace([Event(AT + 300, 0, SYS_IN, T), Event(AT + 350, 0, LOST, value=3)])
+    (found,) = callbacks_of(sorted(marks, key=lambda one: one.time_ns), trace, [T, OTHER], Names())
+    assert [job.known for job in found.jobs] == [False, True, False]
+
+
 def test_a_switch_that_is_not_told_costs_no_time_on_the_cpu() -> None:
     events = [sleeps(-50), Event(AT, 0, WAKING, 0, T), sleeps(200)]
     (found,) = within([call(20, AT), wait(120)], events)
@@ -241,6 +284,8 @@ def test_jobs_that_events_are_lost_of_are_unknown() -> None:
         events = [*woken(0), Event(AT + before, 0, WAKING, 0, T), Event(AT + lost, 0, LOST, value=3)]
         (found,) = within(marks, events)
         assert [job.known for job in found.jobs] == [True, False, True]
+    (found,) = within([*taken(20, "/tick"), wait(60)], [*woken(0), Event(AT + 30, 0, LOST, value=3)])
+    assert [job.known for job in found.jobs] == [False], "it was woken later, maybe"
 
 
 def test_the_start_of_a_program_tells_whose_a_callback_is() -> None:

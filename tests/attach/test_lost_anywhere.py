@@ -7,6 +7,7 @@ from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
+import numpy as np
 import pytest
 from programs import BLOCKED, RUNNABLE, SLEEPING, Program, T
 from programs import jobs as jobs_at_once
@@ -241,6 +242,26 @@ def test_a_waking_right_after_lost_events_may_be_a_timers(between: bool, known: 
         program.events.append(Event(lost_at, 0, kinds.SYS_OUT, 99, name="getppid"))
     program.events.insert(0, Event(lost_at, 0, kinds.LOST, value=len(gone)))
     assert [job.release_ns for job in jobs_at_once(program) if job.known] == known
+
+
+def test_a_waking_long_after_lost_events_is_known_though_nothing_was_told_of_its_cpu_meanwhile() -> None:
+    """Lost before the thread slept, or told in an earlier part: a firing would have come just before."""
+    program = sleeping_thrice()
+    program.wait(3300, 3500, 3600)
+    program.sleep(3700, 4000, 4100)
+    program.lose(1250, cpu=1)
+    assert [(job.release_ns, job.known) for job in jobs_at_once(program)][-2:] == [(3000, True), (3500, True)]
+    program = Program()
+    program.wait(1300, 1500, 1600)
+    program.sleep(1700, 2000, 2100)
+    program.lose(1250, cpu=1)
+    whole = program.trace
+    parts = [
+        whole.taken(np.flatnonzero((np.asarray(whole.time_ns) < 1400) == early)) for early in (True, False)
+    ]
+    reader = Reader(T)
+    sleeps = [one for part in parts for one in reader.see_all(part, part.time_ns[-1] + 1)]
+    assert [(job.release_ns, job.known) for job in jobs_of(sleeps)] == [(1500, True)]
 
 
 def test_who_is_seen_not_to_sleep_after_a_loss_was_woken_on_the_way_to_it() -> None:
