@@ -7,10 +7,11 @@ from pathlib import Path
 import pytest
 from scripts import WAITS, explained
 
-from rtmeter.explain.causes import Cause, Release
+from rtmeter.explain.causes import Cause, Ranked, Release
 from rtmeter.explain.document import explanation_json
 from rtmeter.explain.facts import CauseFacts
-from rtmeter.explain.segments import Key
+from rtmeter.explain.passed_over import Throttled
+from rtmeter.explain.segments import Key, Segment, merged
 from rtmeter.explain.words import words_of_cause, words_of_one
 
 
@@ -138,6 +139,45 @@ def test_who_was_stopped_in_all_of_it_waited_for_nobody(
         if stopped
         else "the message's path waited until script woke server"
     )
+
+
+@pytest.mark.parametrize(
+    ("inside", "who"), [("irq {} 0 - - - tty", "tty"), ("softirq {} 0 - - - TIMER", "the softirq TIMER")]
+)
+def test_who_lets_a_stopped_thread_go_on_may_be_an_interrupt_whatever_call_it_is_in(
+    tmp_path: Path, inside: str, who: str
+) -> None:
+    kind, _, row = inside.partition(" {} ")
+    events = f"""
+0 0 switch 0 10 runnable 19 loop
+900 0 sys_in 10 - - - read
+1000 0 switch 10 0 sleeping 120 swapper/0 1
+1100 1 {kind}_in {row}
+1200 1 waking 0 10 - 19 loop
+1300 1 {kind}_out {row}
+1310 0 switch 0 10 runnable 19 loop
+"""
+    (cause,) = explained(tmp_path, events, (0, 1000, 1310, 1)).causes
+    assert (cause.facts.stopped, cause.facts.call) == (True, "read")
+    assert words_of_cause(cause).startswith(f"it was stopped, by a signal or a debugger, until {who}")
+
+
+def test_neighbours_of_one_key_are_throttled_if_one_is_and_share_what_is_true_of_both() -> None:
+    key = Key("displaced", "hog", "below")
+    both = [
+        Segment(0, 10, key, Throttled.REAL_TIME, facts=CauseFacts(7, 120, 0)),
+        Segment(10, 30, key, facts=CauseFacts(7, 120, 1)),
+    ]
+    for neighbours in (both, [both[1]._replace(start_ns=-20, end_ns=0), both[0]]):
+        (one,) = merged(neighbours)
+        assert (one.throttled, one.facts) == (Throttled.REAL_TIME, CauseFacts(7, 120))
+
+
+@pytest.mark.parametrize(("throttled_ns", "told"), [(50, None), (51, Throttled.DEADLINE)])
+def test_a_cause_is_throttled_where_more_than_half_of_its_lateness_is(
+    throttled_ns: int, told: Throttled | None
+) -> None:
+    assert Ranked(Key("dispatch"), 2, 100, throttled_ns, Throttled.DEADLINE).throttled == told
 
 
 def test_an_early_stamp_has_no_segments(tmp_path: Path) -> None:

@@ -260,10 +260,11 @@ IN_AN_INTERRUPT = """
     [
         (1150, 1200, [("unknown",)]),
         (1250, 1200, [("timer_idle",), ("unknown",), ("interrupt", "local_timer")]),
+        (1020, 1050, [("blocked", "local_timer")]),
     ],
 )
 def test_a_timer_may_have_fired_in_the_interrupt_before_what_was_lost_of_it(said, fired, lost, known) -> None:
-    """Not since the thread was woken in it, so that the second sleep is a wait."""
+    """Not since the thread was woken in it, so that the second sleep is a wait; nor before it began."""
     rows = IN_AN_INTERRUPT.format(fired=fired, lost=lost).strip().split("\n")
     found = said("\n".join(sorted(rows, key=lambda row: int(row.split()[0]))))
     assert [one[2:] for one in found if one[0] < 1300] == known
@@ -281,6 +282,7 @@ def test_a_timer_may_have_fired_in_the_interrupt_before_what_was_lost_of_it(said
         ("sys_in 77 - - - poll", "1700 0 fault 77 - - - user", "outside"),
         ("sys_in 77 - - - poll", "1700 0 fault 77 - - - kernel", "unknown"),
         ("sys_in 77 - - - poll", "1650 0 lost\n1700 0 sys_in 77 - - - poll", "unknown"),
+        ("lost\n920 0 sys_in 77 - - - poll", "", "unknown"),
     ],
 )
 def test_whether_another_was_in_the_kernel_is_not_known_after_what_was_lost_until_it_is_told(
@@ -292,6 +294,12 @@ def test_whether_another_was_in_the_kernel_is_not_known_after_what_was_lost_unti
     back = f"1320 0 switch 10 77 sleeping 120 hog\n{after}"
     found = [one[2] for one in said(events + back, 1000, 1300) if one[0] < 1200]
     assert found == ["unknown", said_of_it][said_of_it == "unknown" :]
+
+
+def test_before_anything_is_lost_another_is_in_its_own_code_until_it_enters_the_kernel(said) -> None:
+    hog = "900 0 switch 0 77 runnable 120 hog\n" + woken(1210, 1200, 1240, 1300, on="77", back=1310)
+    later = "1320 0 switch 10 77 sleeping 120 hog\n1700 0 lost\n1800 0 sys_in 77 - - - poll\n"
+    assert said(ASLEEP + hog + later, 1000, 1300)[0] == (1000, 1200, "outside")
 
 
 def test_a_system_call_after_what_was_lost_is_as_at_the_beginning(said) -> None:

@@ -62,6 +62,14 @@ def test_of_who_is_in_the_kernel_meanwhile_nothing_of_the_kind_is_said(tmp_path:
     assert "could not be pre-empted" in words_of_cause(cause)
 
 
+def test_who_may_be_in_the_kernel_since_events_were_lost_is_no_choice(tmp_path: Path) -> None:
+    calls = f"{2 * MS} 0 sys_in 20 - - - setgroups\n{3 * MS} 0 lost"
+    (cause,) = explained(
+        tmp_path, woken(20, calls=calls) + ticks(20, 6) + runs(20), (0, RELEASE, STAMP, 1)
+    ).causes
+    assert cause.key == Key("displaced", "hog", "below") and not cause.throttled
+
+
 def test_one_interrupt_after_the_waking_is_no_proof(tmp_path: Path) -> None:
     """The hypervisor may have had the CPU since."""
     assert not any(one.throttled for one in only(tmp_path, woken(20) + ticks(20, 1) + runs(20)).segments)

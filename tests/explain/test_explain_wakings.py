@@ -152,3 +152,16 @@ def test_one_that_is_woken_again_though_nothing_was_lost_since_could_run_all_the
         (1300, 1320, "interrupt", "eth0"),
         (1320, 1400, "dispatch"),
     ]
+
+
+@pytest.mark.parametrize("lost", ["1200 0", "1330 1"], ids=["elsewhere", "afterwards"])
+def test_what_is_lost_elsewhere_or_afterwards_hides_no_timer_of_an_interrupt(said, lost: str) -> None:
+    rows = [
+        *("0 0 switch 0 10 runnable 19 loop", "1000 0 switch 10 0 sleeping 120 swapper/0"),
+        *("1300 1 waking 0 10 - 19 loop", "1310 0 switch 0 10 runnable 19 loop"),
+        *("1320 1 irq_out 0 - - - eth0", f"{lost} lost"),
+    ]
+    assert said("\n".join(sorted(rows, key=lambda row: int(row.split()[0]))))[0] == (
+        *(1000, 1300),
+        *("blocked", "eth0"),
+    )
