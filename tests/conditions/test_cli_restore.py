@@ -79,9 +79,11 @@ def test_what_root_left_is_roots_to_restore(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(state, "SYSTEM", tmp_path)
     assert restore_before_a_run(Root()) == ()
-    (tmp_path / FILE).write_text("")
-    with pytest.raises(RtmeterError, match="a run of root was killed; run `sudo rtmeter restore`"):
-        restore_before_a_run(Root())
+    for make in (Path.touch, lambda path: path.symlink_to("nothing")):
+        make(tmp_path / FILE)
+        with pytest.raises(RtmeterError, match="a run of root was killed; run `sudo rtmeter restore`"):
+            restore_before_a_run(Root())
+        (tmp_path / FILE).unlink()
 
 
 def test_what_root_left_is_told_to_who_restores_too(

@@ -191,6 +191,8 @@ def test_what_cannot_even_be_read_keeps_nothing_else_from_being_undone(kernel: P
     restored = restore(kernel)
     assert endings(restored)[mask] == "failed"
     assert (kernel.read(RT_RUNTIME), restored.whole) == ("950000", False)
+    assert any("--set-aside" in line for line in restored.lines())
+    assert not any("--set-aside" in line for line in restore(kernel, set_aside=True).lines())
 
 
 def lines(path: Path) -> list[bytes]:

@@ -98,3 +98,21 @@ def test_a_folder_that_a_link_leads_to_is_judged_by_its_own_mode(
     (kept / "journal").chmod(0o666)
     with pytest.raises(RtmeterError, match="has a journal that others than root can write: -rw-rw-rw-"):
         restored_by("env", system)
+
+
+@pytest.mark.parametrize(
+    ("whose", "mode"), [("journal", None), ("kept", None), ("kept", 0o664), ("kept", 0o646)]
+)
+def test_a_journal_that_another_user_may_write_or_lead_elsewhere_is_not_heeded(
+    system: Path, restored_by: Callable[..., Restored], whose: str, mode: int | None
+) -> None:
+    """A link's own mode says nothing; who owns it says where it leads."""
+    system.mkdir()
+    (system / "kept").touch()
+    (system / "journal").symlink_to("kept")
+    if mode is None:
+        os.chown(system / whose, 65534, 65534, follow_symlinks=False)
+    else:
+        (system / whose).chmod(mode)
+    with pytest.raises(RtmeterError, match="has a journal that others than root can write"):
+        restored_by("env", system)

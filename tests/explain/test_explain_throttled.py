@@ -70,6 +70,12 @@ def test_who_may_be_in_the_kernel_since_events_were_lost_is_no_choice(tmp_path: 
     assert cause.key == Key("displaced", "hog", "below") and not cause.throttled
 
 
+def test_who_runs_on_and_is_more_urgent_is_no_choice_that_throttling_made(tmp_path: Path) -> None:
+    events = (woken(20) + ticks(20, 6) + runs(20)).replace("120 hog", "9 hog")
+    cause = only(tmp_path, events).cause
+    assert cause is not None and (cause.key, cause.throttled) == (Key("displaced", "hog", "above"), None)
+
+
 def test_one_interrupt_after_the_waking_is_no_proof(tmp_path: Path) -> None:
     """The hypervisor may have had the CPU since."""
     assert not any(one.throttled for one in only(tmp_path, woken(20) + ticks(20, 1) + runs(20)).segments)
