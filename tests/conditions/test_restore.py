@@ -184,6 +184,14 @@ def test_what_is_not_there_is_gone_unless_it_was_not_there_before(
     assert undone.ending == ending and undone.settled
 
 
+@pytest.mark.parametrize("error", [errno.ENOENT, errno.ESRCH])
+def test_what_goes_as_it_is_put_back_is_gone(kernel: PlantedKernel, error: int) -> None:
+    kernel.plant("/proc/it", "0")
+    kernel.refused["/proc/it"] = error
+    entry = journal.JournalEntry(1, "", "it", File("/proc/it"), "1", "0")
+    assert [one.ending for one in undo([entry], kernel)] == ["gone"]
+
+
 def test_what_cannot_even_be_read_keeps_nothing_else_from_being_undone(kernel: PlantedKernel) -> None:
     left(kernel, rt_throttling="900ms", workqueue_cpus="0")
     mask = "/sys/devices/virtual/workqueue/writeback/cpumask"

@@ -11,14 +11,20 @@ from test_supervise import roundtrip, rows, running
 
 from rtmeter.campaign.matrix import cell_from
 from rtmeter.campaign.rules import settle
-from rtmeter.measure.probe.end_configs import server_config
+from rtmeter.conditions import Launchers
+from rtmeter.host.ssh import Ssh
+from rtmeter.measure.probe import supervise
+from rtmeter.measure.probe.end_configs import client_config, server_config
 from rtmeter.measure.probe.probe_process import ProbeProcess
+from rtmeter.measure.probe.probes import Probe
 from rtmeter.measure.probe.supervise import Stop
 from rtmeter.results import store
 from rtmeter.samples import LogReader
 from waiting import until
 
 pytestmark = pytest.mark.usefixtures("fake_probe")
+
+KNOWN = {"interface": ": an address", "peers": ": addresses"}
 
 
 def test_a_server_that_dies_ends_the_run(tmp_path: Path) -> None:
@@ -84,10 +90,38 @@ def test_the_clients_endpoint_is_the_servers(tmp_path: Path) -> None:
     assert record["server_config"]["cpus"] == [1]
 
 
-def test_an_endpoint_beside_the_servers_own_is_refused(tmp_path: Path) -> None:
-    error = roundtrip(tmp_path, "complete", options={"behave": "complete", "endpoint": "elsewhere"})["error"]
+@pytest.mark.parametrize("of_server", [{}, {"server_options": {"behave": "complete"}}])
+def test_an_endpoint_beside_the_servers_own_is_refused(tmp_path: Path, of_server: dict[str, Any]) -> None:
+    asked = {"behave": "complete", "endpoint": "elsewhere"}
+    error = roundtrip(tmp_path, "complete", options=asked, **of_server)["error"]
     assert (error["field"], error["value"]) == ("options.endpoint", "elsewhere")
     assert error["remedy"] == "leave it out"
+
+
+@pytest.mark.parametrize(
+    ("asked", "offered"),
+    [
+        ({}, ["interface", "peers"]),
+        ({"peers": "10.0.0.9"}, ["interface"]),
+        ({"interface": "10.0.0.8", "peers": "10.0.0.9"}, None),
+    ],
+)
+def test_of_where_the_ends_on_two_hosts_are_what_nobody_asked_for_is_offered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked: dict[str, str], offered: list[str] | None
+) -> None:
+    hosts = {"component": "ssh://there"}
+    given = {"measurement": "roundtrip", "adapter": "fake", "hosts": hosts, "options": asked}
+    cell, probe = cell_from(settle(given), "cell", {}), Probe("fake", tmp_path, {"option": KNOWN})
+    monkeypatch.setattr(supervise, "own_address", {"10.0.0.2": "10.0.0.1"}.__getitem__)
+    monkeypatch.setattr(Ssh, "address", lambda _: "10.0.0.2")
+    guard: Any = None
+    run = supervise._Run(cell, (probe, probe), tmp_path, Stop(), lambda _: None, Launchers(), guard)
+    client = client_config(cell, tmp_path)
+    server = server_config(cell, client, tmp_path)
+    run._introduce(probe, client, probe, server)
+    assert client["options"] == {"interface": "10.0.0.1", "peers": "10.0.0.2"} | asked
+    assert server["options"] == {"interface": "10.0.0.2", "peers": "10.0.0.1"} | asked
+    assert [end.get("offered") for end in (client, server)] == [offered, offered]
 
 
 def test_a_server_of_another_adapter_gets_its_own_options(tmp_path: Path) -> None:
