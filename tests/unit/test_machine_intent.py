@@ -179,18 +179,23 @@ def test_no_task_above_is_left_out(machine: PlantedMachine) -> None:
 
 
 def test_what_mends_tasks_is_of_all_of_them(machine: PlantedMachine) -> None:
-    """Beyond twenty on the CPU it is its isolation."""
+    """Beyond twenty on the CPU it is its isolation, if a CPU is left; what has ended needs nothing."""
     ids = range(700, 707)
+    ended = task(790, "ended", last_cpu=1)
+    machine.plant({name: text.replace(" S ", " Z ") for name, text in ended.items()})
     for tid in ids:
         machine.plant(task(tid, "rogue", "rr", 90) | task(tid + 100, "editor", last_cpu=1))
     found = machine.findings(Intent(cpus=(1,)))
     assert found["task_at_or_above"].fix == "; ".join(f"chrt --other --pid 0 {tid}" for tid in ids)
     listed = " ".join(str(tid + 100) for tid in ids)
     assert found["cpu_shared"].fix == f"for task in {listed}; do taskset -pc 0 $task; done"
-    for tid in range(900, 914):
+    for tid in range(900, 913):
         machine.plant(task(tid, "editor", last_cpu=1))
+    assert " 911 912; do taskset" in machine.findings(Intent(cpus=(1,)))["cpu_shared"].fix
+    machine.plant(task(913, "editor", last_cpu=1))
     many = machine.findings(Intent(cpus=(1,)))["cpu_shared"]
     assert many.fix == "measure with --condition isolate=1 --condition stray_tasks=move"
+    assert machine.findings(Intent(cpus=(0, 1)))["cpu_shared"].fix == ""
 
 
 def test_a_damaged_file_is_no_crash(machine: PlantedMachine) -> None:
@@ -268,6 +273,8 @@ def test_cpus_that_conditions_isolate_are_isolated(machine: PlantedMachine) -> N
     )
     intent = Intent(cpus=(1,))
     assert not {"cpu_not_isolated", "cpu_outside_cpuset", "cpuset_overlap"} & machine.findings(intent).keys()
+    machine.plant({"/sys/fs/cgroup/rtmeter/cpuset.cpus.partition": "isolated"})
+    assert "cpu_not_isolated" not in machine.findings(intent)
     machine.plant({"/sys/fs/cgroup/rtmeter/cpuset.cpus.partition": "member"})
     assert "cpu_not_isolated" in machine.findings(intent)
     machine.plant({"/sys/fs/cgroup/rtmeter-housekeeping/cpuset.cpus": "0"})
@@ -277,14 +284,17 @@ def test_cpus_that_conditions_isolate_are_isolated(machine: PlantedMachine) -> N
 
 
 @pytest.mark.parametrize(
-    ("cpus", "fix"),
+    ("isolated", "cpus", "fix"),
     [
-        ((1,), "measure with --condition isolate=1 --condition stray_tasks=move"),
-        ((0, 1), "intend fewer CPUs: everything else needs one"),
+        ("", (1,), "measure with --condition isolate=1 --condition stray_tasks=move"),
+        ("", (0, 1), "intend fewer CPUs: everything else needs one"),
+        ("1", (0, 1), "intend fewer CPUs: everything else needs one"),
     ],
 )
-def test_all_cpus_are_never_to_be_isolated(machine: PlantedMachine, cpus: tuple[int, ...], fix: str) -> None:
-    machine.plant({"/sys/devices/system/cpu/isolated": ""})
+def test_all_cpus_are_never_to_be_isolated(
+    machine: PlantedMachine, isolated: str, cpus: tuple[int, ...], fix: str
+) -> None:
+    machine.plant({"/sys/devices/system/cpu/isolated": isolated})
     assert machine.findings(Intent(cpus))["cpu_not_isolated"].fix == fix
 
 
@@ -296,6 +306,8 @@ def test_a_machine_of_one_cpu_is_told_to_isolate_none(machine: PlantedMachine) -
 def test_without_cpus_other_cpusets_are_an_info(machine: PlantedMachine) -> None:
     machine.plant({"/sys/fs/cgroup/stray/cpuset.cpus": "0"})
     assert machine.findings(Intent())["cpuset_overlap"].grade == "info"
+    every = machine.findings(Intent((0, 1)))["cpuset_overlap"]
+    assert (every.grade, every.fix) == ("medium", ""), "there is no CPU to go to"
     assert "cpuset_overlap" not in machine.findings(Intent(cpus=(1,)))
 
 
@@ -342,11 +354,14 @@ def test_a_thread_that_runs_is_isolated_at_boot_or_started_anew(machine: Planted
 def test_a_normal_thread_that_runs_is_made_real_time_where_it_is(
     machine: PlantedMachine, policy: str
 ) -> None:
+    """It is none of those that share its CPU."""
     machine.plant(GROUP | task(700, "loop"))
     read = next(one for one in read_tasks(machine.root) if one.tid == 700)
     intent = intent_of_thread(replace(read, policy=policy), machine.root)
     assert intent == Intent(None, Scheduling("other"), thread=700)
     assert machine.findings(intent)["normal_policy"].fix.startswith("chrt --fifo --pid 80 700")
+    listed = machine.findings(replace(intent, cpus=(0,)))["cpu_shared"].items
+    assert [item["tid"] for item in listed] == [300]
 
 
 @pytest.mark.parametrize(
