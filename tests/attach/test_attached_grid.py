@@ -117,6 +117,15 @@ def test_two_periods_in_turn_are_a_grid_that_changes(before: int, after: int) ->
     assert loop.changes[-1].period_ns == 3 * MS
 
 
+def test_a_period_may_change_with_a_job_of_which_events_were_lost() -> None:
+    found = jobs([MS] * 40 + [2 * MS] * 40)
+    found[40] = replace(found[40], known=False)
+    loop = loop_of(found)
+    status = columns_of(found, loop)["status"].tolist()
+    assert [change.period_ns for change in loop.changes] == [2 * MS]
+    assert (status.count(SERVED), status.count(LOST), status.count(SKIPPED)) == (80, 1, 0)
+
+
 def test_many_periods_in_turn_are_too() -> None:
     loop = loop_of(jobs(([MS] * 20 + [1_700_000] * 20) * 5))
     assert (loop.on_grid, loop.period_ns) == (True, MS)

@@ -12,6 +12,7 @@ from rtmeter.errors import RtmeterError
 from rtmeter.model import Requirement
 
 MS = 1_000_000
+DEADLINE = "deadline:100us/1ms/1ms"
 
 
 def options(measurement: str = "wakeup", **given: Any) -> CellOptions:
@@ -76,6 +77,13 @@ def test_the_loss_timeout_may_be_the_deadline(measurement: str, given: dict[str,
     assert probe(measurement, **given)["loss_timeout_ns"] == 2000 * MS
 
 
+@pytest.mark.parametrize(("given", "warm_up_ns"), [({}, 0), ({"warm_up": "5ms"}, 5 * MS)])
+def test_a_program_that_runs_already_has_no_warm_up_but_one_that_is_asked_for(
+    given: dict[str, str], warm_up_ns: int
+) -> None:
+    assert options("loop", adapter="attached", pid=1, **given).warm_up == warm_up_ns
+
+
 def test_scale_multiplies_the_measured_releases_only() -> None:
     given = {"measurement": "wakeup", "adapter": "posix", "samples": "1000"}
     config = settle(given, scale=0.0015).probe_config()
@@ -90,8 +98,10 @@ def test_a_deadline_is_a_requirement() -> None:
 
 
 def test_a_deadline_thread_is_set_up_after_the_middleware_started() -> None:
-    assert probe("wakeup", scheduling="deadline:100us/1ms/1ms")["apply"] == "after_init"
+    assert probe("wakeup", scheduling=DEADLINE)["apply"] == "after_init"
     assert probe("wakeup")["apply"] == "before_init"
+    slack = probe("wakeup", scheduling=DEADLINE, timer_slack="1us")["timer_slack_ns"]
+    assert slack == 1000, "of the middleware's threads, which are none of the deadline policy"
 
 
 def test_what_means_nothing_for_a_measurement_is_not_in_its_config() -> None:
@@ -181,6 +191,8 @@ def test_contradictions_of_a_wakeup(given: dict[str, Any], field: str, message: 
         ("request", {"server_shared_clock": "tai"}, "server_shared_clock", "without shared_clock"),
         ("roundtrip", {"deadline": "2s", "loss_timeout": "1s"}, "loss_timeout", "shorter than the deadline"),
         ("roundtrip", {"loss_timeout": "1ms"}, "loss_timeout", "shorter than one period"),
+        ("roundtrip", {"receive": "spin", "scheduling": DEADLINE}, "receive", "cannot start one that spins"),
+        ("request", {"receive": "spin", "scheduling": DEADLINE}, "receive", "cannot start one that spins"),
         ("roundtrip", {"payload": "7"}, "payload", "greater than or equal to 8"),
         ("roundtrip", {"in_flight": "two"}, "in_flight", "is no choice"),
         ("cycle", {"server_adapter": "posix"}, "server_adapter", "means nothing for cycle"),
