@@ -126,6 +126,12 @@ def test_a_period_may_change_with_a_job_of_which_events_were_lost() -> None:
     assert (status.count(SERVED), status.count(LOST), status.count(SKIPPED)) == (80, 1, 0)
 
 
+@pytest.mark.parametrize(("distance_ns", "skipped"), [(2_300_000, 1), (2_700_000, 2)])
+def test_a_release_off_the_grid_stands_for_the_nearest_on_it(distance_ns: int, skipped: int) -> None:
+    found = jobs([MS] * 20 + [distance_ns] + [MS] * 20)
+    assert columns_of(found, loop_of(found))["status"].tolist().count(SKIPPED) == skipped
+
+
 def test_many_periods_in_turn_are_too() -> None:
     loop = loop_of(jobs(([MS] * 20 + [1_700_000] * 20) * 5))
     assert (loop.on_grid, loop.period_ns) == (True, MS)

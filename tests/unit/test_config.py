@@ -13,6 +13,7 @@ from rtmeter.model import Requirement
 
 MS = 1_000_000
 DEADLINE = "deadline:100us/1ms/1ms"
+ATTACHED = {"adapter": "attached", "command": "loop"}
 
 
 def options(measurement: str = "wakeup", **given: Any) -> CellOptions:
@@ -196,6 +197,9 @@ def test_contradictions_of_a_wakeup(given: dict[str, Any], field: str, message: 
         ("roundtrip", {"payload": "7"}, "payload", "greater than or equal to 8"),
         ("roundtrip", {"in_flight": "two"}, "in_flight", "is no choice"),
         ("cycle", {"server_adapter": "posix"}, "server_adapter", "means nothing for cycle"),
+        ("loop", ATTACHED | {"samples": "10"}, "samples", "without a period"),
+        ("loop", ATTACHED | {"pid": 1}, "pid", "contradicts command"),
+        ("loop", {"adapter": "attached"}, "command", "is missing"),
         ("swim", {}, "measurement", "is no choice"),
     ],
 )
