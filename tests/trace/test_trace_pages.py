@@ -127,12 +127,14 @@ def test_a_page_that_is_damaged_is_lost_up_to_the_next_whole_one() -> None:
     form = FORMS["64 bits"]
     damaged = page(form, fault(5, 9) + entry(1, 5, 7) * 1019, start_ns=1500)[: form.data + 16]
     pages = [page(form, fault(5, 9)), damaged, page(form, fault(5, 9), start_ns=2000)]
+    pages.append(page(form, fault(5, 9), start_ns=3000))
     trace = decoded(Recorded(form, [FAULT_FORMAT], {0: pages}, {}, (), 0))
     assert list(zip(trace.time_ns, trace.event, trace.value, strict=True)) == [
         (1005, FAULT, NO_VALUE),
         (1505, FAULT, NO_VALUE),
         (2005, LOST, NO_VALUE),
         (2005, FAULT, NO_VALUE),
+        (3005, FAULT, NO_VALUE),
     ]
     for nonsense in (b"Welcome!" * 16, page(form, fault(5, 9), start_ns=1 << 63)):
         told = decoded(Recorded(form, [FAULT_FORMAT], {0: [pages[0], nonsense, pages[2]]}, {}, (), 0))
@@ -335,6 +337,9 @@ def test_when_a_timer_was_due_is_not_told_if_events_were_lost_since_it_was_armed
     pages.append(page(form, written(fired, 5, 9, hrtimer=77), flags, 2000))
     trace = decoded(Recorded(form, [armed, fired], {0: pages}, {}, (), 0))
     assert (trace.event[-1], trace.value[-1]) == (TIMER_FIRED, due_ns)
+    after = written(armed, 5, 9, hrtimer=77, expires=5000) + written(fired, 5, 9, hrtimer=77)
+    trace = decoded(Recorded(form, [armed, fired], {0: [page(form, after, flags)]}, {}, (), 0))
+    assert (trace.event[-1], trace.value[-1]) == (TIMER_FIRED, 5000), "it is what comes first since"
 
 
 def test_whose_priority_changes_for_a_lock_by_whom_and_what_it_had_before() -> None:

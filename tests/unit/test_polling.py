@@ -103,7 +103,7 @@ REFUSED: list[tuple[str, dict[str, Any], dict[str, Any], int, str]] = [
     ("roundtrip", SHM | {"cpus": "0"}, BARE, 2, "cpus"),
     ("roundtrip", POLLED, DDS, 2, "receive"),
     ("roundtrip", POLLED | {"child_threads": "fifo:80"}, DDS, 2, "receive"),
-    ("roundtrip", POLLED | {"options": {"threads": "rr:79"}}, DDS, 2, "receive"),
+    ("roundtrip", POLLED | {"options": {"threads": "rr:80"}}, DDS, 2, "receive"),
     ("roundtrip", POLLED | {"conditions": {"isolate": "1-2"}}, DDS, 8, "receive"),
     ("timer", POLL | {"cpus": "1"}, DDS, 2, "cpus"),
     ("timer", POLL | {"cpus": "1", "child_cpus": "1"}, DDS, 2, "cpus"),
@@ -130,6 +130,8 @@ def test_the_error_says_which_threads_and_how_many_cpus() -> None:
     assert "(client's receiver, server)" in said.message
     assert "(client's sender)" in said.message
     assert (said.value, "give them 3 CPUs" in (said.remedy or "")) == ("1", True)
+    with pytest.raises(RtmeterError, match=r"sender, threads of the middleware.* give them 3 CPUs"):
+        check(asked, DDS, machine(2))
 
 
 def test_rtmeter_needs_a_cpu_where_nothing_is_left_to_it() -> None:
