@@ -7,6 +7,7 @@ from programs import ENDED, RUNNABLE, Program, T
 
 from rtmeter.attach import releases
 from rtmeter.attach.follow import Followed
+from rtmeter.explain.events import NO_VALUE
 from rtmeter.model import ABSENT, LOST, SERVED, SKIPPED
 
 MS = 1_000_000
@@ -109,6 +110,16 @@ def test_one_that_sleeps_until_a_later_timer_has_passed_over_nothing() -> None:
     found, rows = followed(program, 14 * MS + 999_999)
     assert rows == [(10 * MS, SERVED, free)]
     assert (found.unended_ns, found.jobs) == (None, GOOD)
+
+
+def test_nor_has_one_whose_timer_may_be_due_later_as_its_expiry_is_not_told() -> None:
+    program, free = good(), 10 * MS + 420
+    program.enter(free - 120, "timerfd_settime")
+    program.arm(free - 110, NO_VALUE, "timerfd_tmrproc")
+    program.back(free - 100, "timerfd_settime")
+    program.enter(free - 20, "read")
+    program.leave(free)
+    assert followed(program, 14 * MS)[1] == [(10 * MS, SERVED, free)]
 
 
 def test_but_for_what_came_before_it_slept() -> None:
@@ -257,9 +268,12 @@ def test_a_call_that_became_no_other_program_goes_on() -> None:
     assert [row[1] for row in followed(program, 12 * MS)[1]] == [LOST, SKIPPED, SKIPPED]
 
 
-def test_where_events_were_lost_it_is_not_known_what_it_did() -> None:
+@pytest.mark.parametrize("waits", [False, True], ids=["at work", "before a lock"])
+def test_where_events_were_lost_it_is_not_known_what_it_did(waits: bool) -> None:
     program = good()
     program.lose(10 * MS + 600)
+    if waits:
+        program.wait(10 * MS + 700, 10 * MS + 800, 10 * MS + 900, "futex")
     found, rows = followed(program, 13 * MS + 5)
     assert rows == [(k * MS, LOST, -1) for k in (10, 11, 12, 13)]
     assert found.unended_ns is None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 from programs import Program, T, jobs
@@ -64,6 +65,20 @@ def test_a_loop_that_waits_for_an_answer_and_for_a_lock_in_each_cycle_is_paced_b
         program.wait(begin + 400, begin + 450, begin + 500, "recvmsg")
         at = begin + 1000
     assert {(job.kind, job.waits) for job in jobs(program)} == {("clock_nanosleep", 1), ("message", 0)}
+
+
+def test_waits_of_which_events_were_lost_do_not_tell_what_waits_on_futexes_are() -> None:
+    """Of four in each cycle one is known: beside the timers these are locks."""
+    program, at = Program(), 50
+    for cycle in range(1, 21):
+        program.sleep(at, cycle * MS, cycle * MS + 100)
+        for begin in range(cycle * MS + 200, cycle * MS + 1000, 200):
+            program.wait(begin, begin + 50, begin + 100, "futex")
+        at = cycle * MS + 1000
+    told = sleeps_of(program.trace, T).sleeps
+    seen = [replace(sleep, known=place % 5 < 2) for place, sleep in enumerate(told)]
+    assert {job.kind for job in jobs_of(seen)} == {"clock_nanosleep"}
+    assert {job.kind for job in jobs_of(told)} == {"clock_nanosleep", "message"}
 
 
 def test_the_first_sleeps_alone_tell_what_waits_on_futexes_are(monkeypatch: pytest.MonkeyPatch) -> None:
