@@ -228,3 +228,43 @@ def test_what_a_further_publisher_sent_counts_once_for_each_who_hears_it() -> No
     more = WasBeside(publishers=[beside_record.published(said, [of_publisher(51)])])
     (problem,) = beside_record.problems(more)
     assert "publisher2" in problem and beside_record.doubts(more) == []
+
+
+class Process:
+    """What a further process, or an end, has said, and what it was told."""
+
+    def __init__(self) -> None:
+        self.said: set[str] = set()
+        self.told: list[str] = []
+        self.exit_code: int | None = None
+
+    def event(self, kind: str) -> dict[str, Any] | None:
+        return {"event": kind} if kind in self.said else None
+
+    def tell(self, line: str) -> None:
+        self.told.append(line)
+
+
+def test_publishers_begin_once_all_who_are_to_hear_them_have_and_are_silent_if_they_ended(
+    tmp_path: Path,
+) -> None:
+    further, started = beside.FurtherProcesses(), list[Any]()
+
+    def launch(_: dict[str, Any]) -> Any:
+        started.append(Process())
+        return started[-1]
+
+    further.start(cell_of(subscribers=2, publishers=2), {}, tmp_path, launch)
+    subscriber, publisher = started
+    client: Any = Process()
+    server: Any = Process()
+    for hearing in (subscriber, server):
+        further.tell(client, server)
+        assert (publisher.told, client.told) == ([], [])
+        hearing.said.add("greeted")
+    for _ in range(2):
+        further.tell(client, server)
+        assert (publisher.told, client.told, server.told) == (["go 1\n"], ["go 1\n"], [])
+    assert not further.silent
+    publisher.exit_code = 1
+    assert further.silent

@@ -132,6 +132,18 @@ def test_a_server_of_another_adapter_gets_its_own_options(tmp_path: Path) -> Non
     assert server_config(cell, cell.config, tmp_path)["options"] == {"b": "2"}
 
 
+@pytest.mark.parametrize(
+    ("of_server", "way"),
+    [({}, "poll"), ({"server_receive": "spin"}, "spin"), ({"server_adapter": "other"}, None)],
+)
+def test_a_server_of_the_same_adapter_receives_as_the_client_does(
+    tmp_path: Path, of_server: dict[str, str], way: str | None
+) -> None:
+    given = {"measurement": "roundtrip", "adapter": "fake", "receive": "poll"}
+    cell = cell_from(settle(given | of_server), "cell", {})
+    assert server_config(cell, cell.config, tmp_path).get("receive") == way
+
+
 def test_a_config_file_is_not_left_behind(tmp_path: Path) -> None:
     roundtrip(tmp_path, "complete")
     assert not list((tmp_path / "cell").glob("*.config.json"))
