@@ -178,6 +178,16 @@ def test_no_task_above_is_left_out(machine: PlantedMachine) -> None:
     assert all(f"task{tid} ({tid}, rr:90)" in found.value for tid in range(700, 730))
 
 
+def test_the_most_urgent_comes_first_and_one_whose_cpus_are_not_told_may_run_on_any(
+    machine: PlantedMachine,
+) -> None:
+    machine.plant(task(700, "rogue", "rr", 90) | task(701, "worse", "fifo", 95))
+    machine.plant({"/proc/701/task/701/status": "Name:\tworse"})
+    found = machine.findings(Intent(cpus=(1,)))["task_at_or_above"]
+    assert found.value == "worse (701, fifo:95), rogue (700, rr:90)"
+    assert [item["cpus"] for item in found.items] == [None, [0, 1]]
+
+
 def test_what_mends_tasks_is_of_all_of_them(machine: PlantedMachine) -> None:
     """Beyond twenty on the CPU it is its isolation, if a CPU is left; what has ended needs nothing."""
     ids = range(700, 707)
