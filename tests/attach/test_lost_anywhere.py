@@ -230,16 +230,16 @@ def test_a_lock_that_was_waited_for_at_the_beginning_is_no_job() -> None:
     assert [(job.release_ns, job.waits) for job in jobs_at_once(program)] == [(1000, 0), (2000, 0)]
 
 
-@pytest.mark.parametrize(("between", "known"), [(False, [3000]), (True, [2010, 3000])])
-def test_a_waking_right_after_lost_events_may_be_a_timers(between: bool, known: list[int]) -> None:
+@pytest.mark.parametrize(("between", "known"), [(None, [3000]), (0, [2010, 3000]), (1, [3000])])
+def test_a_waking_right_after_lost_events_may_be_a_timers(between: int | None, known: list[int]) -> None:
     """Whose firing was the last that was lost; not where another event of that CPU lies between."""
     program = sleeping_thrice()
     program.sleep(3300, 4000, 4100)
     gone = [event for event in program.events if 1200 < event.time_ns < 2010]
     program.events = [event for event in program.events if event not in gone]
-    lost_at = 2009 if between else 2010
-    if between:
-        program.events.append(Event(lost_at, 0, kinds.SYS_OUT, 99, name="getppid"))
+    lost_at = 2010 if between is None else 2009
+    if between is not None:
+        program.events.append(Event(lost_at, between, kinds.SYS_OUT, 99, name="getppid"))
     program.events.insert(0, Event(lost_at, 0, kinds.LOST, value=len(gone)))
     assert [job.release_ns for job in jobs_at_once(program) if job.known] == known
 
