@@ -79,8 +79,8 @@ def test_values_beyond_the_last_bin_of_which_the_largest_is_not_known_count_as_i
     tmp_path: Path,
 ) -> None:
     cell = write_counted(tmp_path / "cell", replace(ENDED, below_ns=None))
-    (note,) = export(cell, tmp_path / "out.hlog", "hdr")
-    assert note == "2 values beyond the tool's last bin count as the end of that"
+    notes = export(cell, tmp_path / "out.hlog", "hdr")
+    assert notes[-1] == "2 values beyond the tool's last bin count as the end of that"
     assert lines_of(tmp_path / "out.hlog")[-1].split(",")[2] == "0.010"
 
 
