@@ -54,6 +54,22 @@ def test_trace_events_are_turned_off_where_they_are_found(machine: PlantedMachin
     assert machine.findings(Intent())["trace_events_on"].fix == f"echo > {debug}/set_event"
 
 
+def test_the_quotas_of_all_groups_above_are_to_go(machine: PlantedMachine) -> None:
+    above, own = "/sys/fs/cgroup/user.slice", "/sys/fs/cgroup/user.slice/robot"
+    machine.plant({"/proc/self/cgroup": "0::/user.slice/robot"})
+    machine.plant({f"{above}/cpu.max": "50000 100000", f"{own}/cpu.max": "9000 10000"})
+    found = machine.findings(Intent((1,)))["cpu_quota"]
+    assert found.value == f"9000 of 10000 us in {own}, 50000 of 100000 us in {above}"
+    assert found.fix == f"echo max > {own}/cpu.max; echo max > {above}/cpu.max"
+
+
+def test_a_cpuset_without_a_cpu_that_is_off_leaves_none_out(machine: PlantedMachine) -> None:
+    machine.plant({f"{CPU}/online": "0-1", "/sys/fs/cgroup/user.slice/cpuset.cpus.effective": "0-1"})
+    assert "cpu_outside_cpuset" not in machine.findings(Intent((1, 2)))
+    machine.plant({f"{CPU}/online": "0-2"})
+    assert "CPU 2 (a container" in machine.findings(Intent((1, 2)))["cpu_outside_cpuset"].fix
+
+
 @pytest.mark.parametrize(("build", "grade"), [({}, "info"), (RT_GROUPS, "high")])
 def test_beside_a_fair_server_throttling_bounds_threads_in_groups_alone(
     machine: PlantedMachine, build: dict[str, str], grade: str

@@ -23,14 +23,16 @@ class Host:
         self._folder, self._here = folder, here
         self.place = There(Ssh("ssh://there", "hosts.component"))
 
-    def start(self, **options: str) -> Path:
+    def start(self, *, loss_timeout_ns: int = 0, **options: str) -> Path:
         """What the probe, whose clock is a script's, writes there, as the config that was carried says."""
         facts = {"rtmeter": "1", "version": "1", "clock": "scripted"}
         path = self._here / "rtmeter-probe-none"
         path.write_text(f"#!/bin/sh\necho '{json.dumps(facts)}'\n")
         config = {"role": "server", "log": str(self._here / LOG), "options": options}
         self.probe = Probe("none", path, facts)
-        self.place.command(self.probe, config, self._here)
+        self.command = self.place.command(
+            self.probe, config | {"loss_timeout_ns": loss_timeout_ns}, self._here
+        )
         assert config["options"] == options
         [carried] = self._folder.glob("*/config.json")
         self.options = json.loads(carried.read_text())["options"]
@@ -98,3 +100,11 @@ def test_a_folder_that_cannot_be_removed_is_named_and_the_log_is_here(
     assert (tmp_path / "here" / LOG).read_bytes() == b"rows"
     with pytest.raises(RtmeterError, match=r"the folder \S+ stays on ssh://there"):
         host.place.tried(host.probe)
+
+
+@pytest.mark.parametrize(("loss_timeout_ns", "grace_s"), [(0, 15), (1, 16), (40_000_000_000, 55)])
+def test_a_probe_there_is_killed_no_earlier_than_what_it_waits_for_can_be_lost(
+    host: Host, loss_timeout_ns: int, grace_s: int
+) -> None:
+    host.start(loss_timeout_ns=loss_timeout_ns)
+    assert f'test "$n" -lt {grace_s};' in host.command[-1]

@@ -123,15 +123,17 @@ def _groups(machine: Machine) -> Iterator[Finding]:
             yield kind.unknown("no cgroups with the cpu controller are mounted")
         return
     yield from _rt_group(machine, group)
+    quotas, commands = [], []  # of every group above, as each bounds those below
     for folder in reversed(group.above()):
         name = f"{folder}/{'cpu.cfs_quota_us' if group.version == 1 else 'cpu.max'}"
         value = (machine.text(name) or "max").split()
         if value[0] not in ("max", "-1"):
-            grade: Grade = "medium" if machine.intent.is_real_time else "high"
-            command = f"echo {'-1' if group.version == 1 else 'max'} > {name}"
             period = value[1] if len(value) > 1 else machine.text(f"{folder}/cpu.cfs_period_us")
-            yield CPU_QUOTA.found(f"{value[0]} of {period} us in {folder}", fix=command, grade=grade)
-            return
+            quotas.append(f"{value[0]} of {period} us in {folder}")
+            commands.append(f"echo {'-1' if group.version == 1 else 'max'} > {name}")
+    if quotas:
+        grade: Grade = "medium" if machine.intent.is_real_time else "high"
+        yield CPU_QUOTA.found(", ".join(quotas), fix="; ".join(commands), grade=grade)
 
 
 def _rt_group(machine: Machine, group: Hierarchy) -> Iterator[Finding]:
