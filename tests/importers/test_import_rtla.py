@@ -73,6 +73,12 @@ def test_of_one_row_nothing_is_later_than_the_stated_maximum(
     assert found.misses(1000 * most - 1000).possibly == at_most
 
 
+def test_buckets_of_a_microsecond_are_no_guess(write) -> None:
+    """What is said to lie beyond the last one lies beyond the stated maximum, too: the file is damaged."""
+    text = of_one_row("20 20\n21 20\n", over=3, count=43, least=20, most=21)
+    assert "3 values from 22 on, beyond the stated maximum" in str(refused(write(text)))
+
+
 def test_rtla_cut_anywhere_in_its_totals(write) -> None:
     for end in range(TIMERLAT.index("over:"), TIMERLAT.index("\nALL:") + 1):
         refused(write(TIMERLAT[:end]))

@@ -12,7 +12,7 @@ import pytest
 
 from rtmeter.model import LOST, SERVED, SKIPPED
 from rtmeter.selftest.adapter import echo
-from rtmeter.selftest.adapter.running import SAMPLES
+from rtmeter.selftest.adapter.running import SAMPLES, WARM_UP, counted
 from rtmeter.statistics.quantities import Ints
 
 
@@ -107,3 +107,10 @@ def test_a_payload_is_tried_again_likewise(
     subject: Any = Pairs(*ends)
     assert echo._payloads(subject)[0] == outcome
     assert not subject.ends
+
+
+def test_a_cycle_has_room_for_all_of_its_messages_as_an_open_loop_has() -> None:
+    """Where ticks are caught up, none replaces another; round trips one at a time need no more than one."""
+    assert counted({"measurement": "cycle"})["history_depth"] == WARM_UP + SAMPLES
+    assert echo._OPEN["history_depth"] == WARM_UP + SAMPLES
+    assert "history_depth" not in counted({"measurement": "roundtrip"})

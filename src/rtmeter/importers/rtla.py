@@ -59,8 +59,8 @@ def read(source: SourceFile) -> Imported:
         bins = {edge // width: source.count(rows[edge][column], f"bin {edge} of {name}") for edge in edges}
         over = source.count(stated["over"][column], f"over of {name}")
         largest = _stated(source, stated, "max", column, width, name)
-        if bins and largest is not None and largest <= max(bins):
-            # Of one row the width is a guess, and may reach beyond the last bucket: so far all lies in it.
+        if width > 1 and bins and largest is not None and largest <= max(bins):
+            # The widest that fits may reach beyond the last bucket: so far all lies within it.
             bins[max(bins)] += over
             over = 0
         found = histogram(
