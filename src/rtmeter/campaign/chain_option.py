@@ -11,7 +11,6 @@ import yaml
 from pydantic import (
     BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     ValidationError,
     WithJsonSchema,
@@ -20,7 +19,7 @@ from pydantic import (
 )
 
 from rtmeter.campaign import yaml_lines
-from rtmeter.campaign.option_types import Duration, DurationOrZero
+from rtmeter.campaign.option_types import STRICT, Duration, DurationOrZero
 from rtmeter.campaign.wrong import as_rtmeter_error
 from rtmeter.errors import RtmeterError
 from rtmeter.statistics.chain_graph import Graph, Stage, StageKind
@@ -40,7 +39,7 @@ SEPARATOR = " > "
 class StageOption(BaseModel):
     """A stage. Times are nanoseconds."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = STRICT
 
     inputs: Annotated[
         tuple[str, ...],
@@ -70,7 +69,7 @@ class StageOption(BaseModel):
 
 
 class _GraphFile(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = STRICT
 
     stages: Annotated[dict[str, StageOption], Field(description="The stages by name.", min_length=1)]
     judge: Annotated[

@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal
 from pydantic import (
     BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     PlainSerializer,
     StringConstraints,
@@ -51,7 +50,7 @@ WrittenDuration = Annotated[option_types.Duration, PlainSerializer(values.format
 class SystemSettings(BaseModel):
     """``conditions``: settings of the machine; what is None is left alone. Times are nanoseconds."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = option_types.STRICT
 
     @model_validator(mode="before")
     @classmethod
@@ -126,7 +125,7 @@ On = Annotated[
 class Hosts(BaseModel):
     """``hosts``: where the two ends of a round trip run."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = option_types.STRICT
 
     controller: Annotated[
         Literal["local"], Field(description="The client's host: this machine, where rtmeter runs.")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, model_validator
 
-from rtmeter.campaign.option_types import ABOVE_0, SIZE, Duration, Size, mapping, one_line, text
+from rtmeter.campaign.option_types import ABOVE_0, SIZE, STRICT, Duration, Size, mapping, one_line, text
 from rtmeter.model import TRACE_BYTES, TRACE_MARGIN_NS
 
 EVENTS = ("interrupts", "softirqs", "timers", "system_calls", "page_faults", "new_threads", "lent_priorities")
@@ -33,7 +33,7 @@ Events = Annotated[tuple[str, ...], BeforeValidator(_parse_events), text(r"^[a-z
 class ExplainAsked(BaseModel):
     """What of the kernel's events is recorded. Times are nanoseconds, sizes bytes."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = STRICT
 
     events: Annotated[
         Events,

@@ -6,10 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, PlainSerializer, WithJsonSchema
+from pydantic import BeforeValidator, ConfigDict, Field, PlainSerializer, WithJsonSchema
 
 from rtmeter import values
 from rtmeter.model import Measurement
+
+STRICT = ConfigDict(extra="forbid", frozen=True, defer_build=True)
+"""Of what people write: no key but those named, and never changed. Made ready for use as it is first used:
+most commands never do."""
 
 
 @dataclass(frozen=True, slots=True)

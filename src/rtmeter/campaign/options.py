@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_serializer
+from pydantic import BaseModel, Field, field_serializer
 
 from rtmeter import values
 from rtmeter.campaign.beside_options import BACKGROUND_NODES, BESIDE, PUBLISHERS, SUBSCRIBERS
@@ -29,6 +29,7 @@ from rtmeter.campaign.option_types import (
     SERVER_SHARED_CLOCK,
     SHARED_CLOCK,
     SLEEP_OFFSET,
+    STRICT,
     TIMER_SLACK,
     Cpus,
     Duration,
@@ -65,7 +66,7 @@ class CellOptions(BaseModel):
     front alone needs.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = STRICT
 
     measurement: Annotated[Measurement, Field(description="What to measure.")]
     adapter: Annotated[

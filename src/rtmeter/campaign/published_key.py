@@ -10,7 +10,6 @@ from pydantic import (
     AfterValidator,
     BaseModel,
     BeforeValidator,
-    ConfigDict,
     Field,
     ValidationError,
     WithJsonSchema,
@@ -18,6 +17,7 @@ from pydantic import (
 from pydantic.fields import FieldInfo
 
 from rtmeter.campaign.filters import CellFacts, ParseValue, compile_only
+from rtmeter.campaign.option_types import STRICT
 from rtmeter.campaign.published import PublishedTable, names, table
 from rtmeter.campaign.wrong import as_rtmeter_error, unknown_key
 from rtmeter.errors import RtmeterError
@@ -88,7 +88,7 @@ Measured = Annotated[str, AfterValidator(_measured)]
 
 
 class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = STRICT
 
 
 class Condition(_Part):

@@ -6,11 +6,11 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError
+from pydantic import AfterValidator, BaseModel, Field, ValidationError
 
 from rtmeter.campaign import yaml_lines
 from rtmeter.campaign.matrix import flat
-from rtmeter.campaign.option_types import DurationOrZero
+from rtmeter.campaign.option_types import STRICT, DurationOrZero
 from rtmeter.campaign.options import OPTIONS
 from rtmeter.campaign.wrong import as_rtmeter_error, unknown_key
 from rtmeter.errors import RtmeterError
@@ -36,7 +36,7 @@ def _address(text: str) -> str:
 class RigGiven(BaseModel):
     """A rig, as a person writes it."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = STRICT
 
     address: Annotated[
         str,
@@ -70,7 +70,7 @@ class RigGiven(BaseModel):
 class RigsFile(BaseModel):
     """The whole file."""
 
-    model_config = ConfigDict(extra="forbid")
+    model_config = STRICT
 
     rigs: Annotated[
         dict[Annotated[str, Field(pattern=_NAME)], RigGiven],

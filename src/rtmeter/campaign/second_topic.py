@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, Field, model_validator
 
-from rtmeter.campaign.option_types import ABOVE_0, SIZE, Duration, Size, as_written, mapping, one_line
+from rtmeter.campaign.option_types import ABOVE_0, SIZE, STRICT, Duration, Size, as_written, mapping, one_line
 
 
 class SecondTopic(BaseModel):
     """Each end sends on a topic of its own, and hears the other's. Times are nanoseconds, sizes bytes."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = STRICT
 
     place: Annotated[
         Literal["same_node", "same_process"],

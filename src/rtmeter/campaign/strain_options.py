@@ -6,10 +6,10 @@ import ipaddress
 from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints, model_validator
+from pydantic import BaseModel, BeforeValidator, Field, StringConstraints, model_validator
 
 from rtmeter import values
-from rtmeter.campaign.option_types import SIZE, Cpus, Size, as_written, mapping, one_line, text
+from rtmeter.campaign.option_types import SIZE, STRICT, Cpus, Size, as_written, mapping, one_line, text
 
 PRESETS: dict[str, dict[str, int]] = {
     "idle": {},
@@ -34,7 +34,7 @@ Namespace = Annotated[str, StringConstraints(pattern=r"^[\w.-]+$")]
 class LoadAsked(BaseModel):
     """Workers of stress-ng by kind, or those of a preset; 0 workers: one for each CPU. Sizes are bytes."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = STRICT
 
     preset: Annotated[
         Literal["idle", "cpu80", "erle_pc", "erle_device", "stress10"] | None,
@@ -84,7 +84,7 @@ class LoadAsked(BaseModel):
 class TrafficAsked(BaseModel):
     """Streams of iperf3 beside what is measured. Rates are bit/s; 0: nothing in that direction."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = STRICT
 
     rate: Annotated[Rate, Field(description="From here to the other end.", examples=["40Mbit/s"])] = 0
     reverse_rate: Annotated[

@@ -19,7 +19,7 @@ MapOrNull = Annotated[dict[str, Any], BeforeValidator(lambda value: {} if value 
 class LogMeta(BaseModel):
     """The keys of header, updates and end frame that the front goes by; a null stands for nothing."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, defer_build=True)
 
     measurement: Measurement | Literal["own_loop"] = "wakeup"
     mode: Literal["one_shot", "periodic"] | None = None

@@ -14,7 +14,7 @@ from rtmeter.results.record.maps import Facts, ThreadFacts
 class RecordPart(BaseModel):
     """A part whose keys are all known."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, defer_build=True)
 
     def changed(self, **changes: Any) -> Self:
         """The same with other values, checked again."""
