@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import cycle
 from pathlib import Path
+
+import numpy as np
 
 from rtmeter.explain.events import IRQ_IN, IRQ_OUT, LENT, SWITCH, TIMER_FIRED, WAKING, Event, Trace
 from rtmeter.model import ABSENT
 from rtmeter.results import store
 from rtmeter.results.cells import find_cells
 from rtmeter.trace.table import FILE, write_trace
-from synthetic import Made, write_cell
+from synthetic import Made, write_cell, write_samples
 
 DEADLINE_NS = 100_000
 LATE_NS, USUAL_NS = 400_000, 50_000
@@ -39,11 +43,36 @@ def write_traced(
     return cell
 
 
-def _events(cell: Path, tid: int, thieves: tuple[str, str], lender: str | None) -> Iterator[Event]:
+def write_called(folder: Path, callers: tuple[int, ...], thief: str | None = None) -> Path:
+    """A callback that these threads of an executor call in turn, as rtmeter attach stores it; TRACED else.
+    ``thief``: as of write_traced, before whichever thread is to call it; without one there is no trace."""
+    cell = write_cell(folder, replace(TRACED, adapter="attached"))
     rows = next(iter(store.chunks(cell)()))
-    served = zip(rows["release_ns"].tolist(), rows["wake_ns"].tolist(), strict=True)
+    columns = {name: rows[name] for name in ("k", "release_ns", "wake_ns", "status")}
+    columns["free_ns"] = columns["wake_ns"] + 4000
+    columns["busy_ns"], columns["by_timer"] = (np.full(len(rows["k"]), value) for value in (4000, 1))
+    columns["interval_ns"] = np.diff(columns["wake_ns"], prepend=ABSENT)
+    columns["tid"] = np.resize(callers, len(rows["k"]))
+    about = {"measurement": "loop", "mode": None, "period_ns": TRACED.period_ns}
+    write_samples(cell / store.SAMPLES, columns, about | {"warm_up": TRACED.warm_up})
+    record = json.loads((cell / store.CELL).read_text())
+    measured = record["threads"]["client"][0] | {"stamps": True}
+    record["threads"]["client"] = [measured | {"tid": tid, "name": f"caller {tid}"} for tid in callers]
+    record["adapter_facts"]["callback"] = "timer 1 ms"
+    record["measurement"] = record["config"]["measurement"] = "loop"
+    (cell / store.CELL).write_text(json.dumps(record))
+    if thief is not None:
+        write_trace([Trace(_events(cell, callers[0], (thief, thief), None))], cell / FILE)
+    return cell
+
+
+def _events(cell: Path, tid: int, thieves: tuple[str, str], lender: str | None) -> Iterator[Event]:
+    """Of the thread ``tid``, or of each row's own."""
+    rows = next(iter(store.chunks(cell)()))
+    ran = rows["tid"] if "tid" in rows else np.full(len(rows["k"]), tid)
+    served = zip(rows["release_ns"].tolist(), rows["wake_ns"].tolist(), ran.tolist(), strict=True)
     names = cycle(thieves)
-    for release, wake in served:
+    for release, wake, tid in served:
         if wake == ABSENT:
             continue
         on = 0 if wake - release < DEADLINE_NS else THIEF

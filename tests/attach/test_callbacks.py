@@ -5,11 +5,15 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
+
 from rtmeter.attach.callbacks import Callback, Names, callbacks_of, names_of
 from rtmeter.attach.jobs import Job
 from rtmeter.explain.events import LOST, STATES, SWITCH, SYS_IN, WAKING, Event, Trace
 from rtmeter.explain.marks import Mark
 from rtmeter.measure.programs.following import written_of
+from rtmeter.model import ABSENT, SERVED, SKIPPED
+from rtmeter.samples.rows import Samples
 
 T, OTHER, MS = 7, 8, 1_000_000
 AT = 10**12
@@ -54,7 +58,7 @@ def test_a_timers_job_goes_from_its_call_to_the_next_thing_that_is_done() -> Non
         True,
         20 * MS,
     )
-    assert found.jobs == (Job(AT - 3, AT + 20, AT + 120, 70, "rcl_timer", None),)
+    assert found.jobs == (Job(AT - 3, AT + 20, AT + 120, 70, "rcl_timer", None, tid=T),)
 
 
 def test_both_of_rcls_functions_for_a_timer_are_one_call() -> None:
@@ -110,8 +114,8 @@ def test_requests_and_responses_are_callbacks_of_services_and_clients() -> None:
     asked, answered = within([*marks, wait(70)], woken(3), Names({5: "/arm", 6: "/leg"}))
     assert (asked.name, asked.about) == ("service /add", {"node": "/arm", "service": "/add"})
     assert (answered.name, answered.about) == ("client /add", {"node": "/leg", "service": "/add"})
-    assert asked.jobs == (Job(AT + 3, AT + 30, AT + 40, 10, "message", None),)
-    assert answered.jobs == (Job(AT + 3, AT + 50, AT + 70, 20, "message", None),)
+    assert asked.jobs == (Job(AT + 3, AT + 30, AT + 40, 10, "message", None, tid=T),)
+    assert answered.jobs == (Job(AT + 3, AT + 50, AT + 70, 20, "message", None, tid=T),)
     assert within([*taken(20, "/add", what="take_request", result=601), wait(50)], woken(0)) == []
 
 
@@ -175,6 +179,37 @@ def test_a_callback_is_one_whichever_thread_of_an_executor_calls_it(tmp_path: Pa
     assert [job.busy_ns for job in found.jobs[:3]] == [MS // 10, MS, MS], "of its own thread"
     written = written_of(Trace(), T, tmp_path / "rows.parquet", found.period_ns, 0, found.jobs)
     assert (written.rows, written.served, written.followed.skipped) == (200, 200, 0)
+
+
+def test_each_row_tells_the_thread_that_ran_the_job(tmp_path: Path) -> None:
+    """A release that was passed over is nobody's."""
+    marks = [mark for mark in in_turn(8) if not 5 * 20 * MS <= mark.time_ns - AT < 6 * 20 * MS]
+    (found,) = callbacks_of(marks, Trace(), [T, OTHER], Names())
+    written = written_of(Trace(), T, tmp_path / "rows.parquet", found.period_ns, 0, found.jobs)
+    (rows,) = Samples(written.file).chunks("tid")
+    assert rows["status"].tolist() == [SERVED] * 4 + [SKIPPED] + [SERVED] * 3
+    assert rows["tid"].tolist() == [OTHER, T, OTHER, T, ABSENT, T, OTHER, T]
+
+
+def test_messages_to_several_threads_are_in_order_of_their_release_whoever_takes_them_first(
+    tmp_path: Path,
+) -> None:
+    """Each odd one waits for its thread, until the next one is taken; each takes 50 ns of the second."""
+    marks, events = [], []
+    for k, at in enumerate(range(1000, 9000, 1000)):
+        tid, begin = ((OTHER, at + 40), (T, at + 1080))[k % 2]
+        events += [Event(AT + at, 0, WAKING, 0, tid)]
+        marks += [replace(mark, tid=tid) for mark in (*taken(begin - 10, "/tick"), wait(begin + 50))]
+    marks.sort(key=lambda mark: mark.time_ns)
+    (found,) = callbacks_of(marks, Trace(events), [T, OTHER], Names())
+    written = written_of(Trace(), T, tmp_path / "rows.parquet", None, 0, found.jobs)
+    (rows,) = Samples(written.file).chunks("release_ns", "wake_ns", "interval_ns", "tid")
+    assert (rows["release_ns"] - AT).tolist() == [*range(1000, 9000, 1000)]
+    assert rows["tid"].tolist() == [OTHER, T] * 4
+    order = np.argsort(rows["wake_ns"])
+    assert (np.diff(order) < 0).any(), "not in order of their beginning"
+    assert rows["interval_ns"][order].tolist() == [ABSENT, *np.diff(rows["wake_ns"][order])]
+    assert written.followed.loop.period_ns == 1000
 
 
 def test_a_callbacks_threads_are_told_who_called_it_most_often_first() -> None:

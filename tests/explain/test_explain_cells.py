@@ -8,17 +8,22 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
+import pyarrow.parquet as pq
 import pytest
 
 from rtmeter import cli
 from rtmeter.cli import exit_codes
 from rtmeter.cli.campaigns import _to_ask_next
+from rtmeter.explain.segments import Key
+from rtmeter.judge.explained import explained
+from rtmeter.judge.why import why
 from rtmeter.judge.why_cells import causes_of, to_explain
 from rtmeter.model import Campaign
 from rtmeter.results.cells import find_cells
+from rtmeter.results.store import SAMPLES
 from rtmeter.trace.table import FILE
 from synthetic import write_cell
-from traced_cells import LATE_NS, THIEF, TRACED, USUAL_NS, write_traced
+from traced_cells import LATE_NS, THIEF, TRACED, USUAL_NS, write_called, write_traced
 
 Captured = pytest.CaptureFixture[str]
 URGENT = {
@@ -64,6 +69,35 @@ def test_the_cell_with_most_lateness_is_first_and_explained(tmp_path: Path, caps
     assert "driver ran, more urgent than it (100 %)" in table
     assert table.count("without a record of the kernel's events: c, d; measure it with --explain") == 1
     assert "8 of 40 releases are late" in whole and "release 4: 400.0 us after its time" in whole
+
+
+def test_each_job_of_a_callback_is_explained_by_the_thread_that_ran_it(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    callers = (4211, 4214, 4215)
+    (cell,) = find_cells(write_called(tmp_path / "cell", callers, "driver"))
+    found = explained(cell)
+    late = [one for one in found.found.releases if one.release.late]
+    assert [(one.release.k, one.release.tid) for one in late] == [
+        (k, callers[k % 3]) for k in range(0, 40, 5)
+    ]
+    assert [one.cause.key for one in late if one.cause] == [Key("displaced", "driver", "above")] * 8
+    assert found.found.unknown_ns == 3000, "of the first: nothing is told of its thread before"
+    shown = why(cell)
+    assert shown is not None and all({one.name for one in each.doings} >= {"driver"} for each in shown.worst)
+    assert {each.k % 3 for each in shown.worst} > {0}, "also of the others"
+    code, said = explain(capsys, tmp_path / "cell")
+    assert code == exit_codes.PASS and "driver ran, more urgent than it" in said
+
+
+def test_of_several_threads_that_stamp_rows_that_do_not_tell_which_are_not_explained(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    cell = write_called(tmp_path / "cell", (4211, 4214), "driver")
+    table = pq.read_table(cell / SAMPLES)
+    pq.write_table(table.drop_columns(["tid"]), cell / SAMPLES)
+    code, said = explain(capsys, cell)
+    assert code == exit_codes.ERROR and "has 2 threads that stamp, so that no one can be followed" in said
 
 
 def test_a_cell_that_was_late_once_and_long_comes_before_one_that_was_late_more_often(tmp_path: Path) -> None:

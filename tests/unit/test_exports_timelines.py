@@ -19,14 +19,18 @@ from mcap_ros2.decoder import DecoderFactory
 from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
 
 from rtmeter.cli import invoke
+from rtmeter.explain.events import NO_VALUE, STATES, STOPPED, SWITCH, Event
+from rtmeter.explain.events import Trace as KernelTrace
 from rtmeter.exports import export, mcap_file, perfetto
 from rtmeter.model import LOST, SERVED, SKIPPED, STATUS_NAMES, WARM_UP_FLAG
 from rtmeter.results import store
 from rtmeter.samples import rows as sample_rows
 from rtmeter.statistics.quantities import Columns, judged_quantity, quantities
 from rtmeter.statistics.views import OUTCOME_BITS
+from rtmeter.trace.table import FILE, write_trace
 from stored import cell_json
-from synthetic import Made, usual, write_cell
+from synthetic import T0_NS, Made, usual, write_cell
+from traced_cells import write_called
 
 SCHEMA = Path(__file__).resolve().parent.parent.parent / "spec" / "export.schema.json"
 DEADLINE_NS = 100_000
@@ -112,6 +116,43 @@ def test_a_trace_holds_every_release_on_its_thread(cell: Path, tmp_path: Path) -
 
 def rows_measurement(cell: Path) -> str:
     return str(cell_json(cell)["measurement"])
+
+
+def test_a_thread_that_is_stopped_does_not_sleep(tmp_path: Path) -> None:
+    """As the scheduler's tracks have it: who sleeps, waits for a disk, could go on, is stopped, or has
+    ended."""
+    cell = write_cell(tmp_path / "cell", Made(samples=20, delays=usual(1, 50)))
+    left = [("sleeping", NO_VALUE), ("blocked", NO_VALUE), ("runnable", NO_VALUE)]
+    left += [("sleeping", STOPPED), ("blocked", STOPPED), ("ended", NO_VALUE)]
+    events = [
+        Event(T0_NS + at, 0, SWITCH, 7, 8, STATES.index(state), 120, "next", value)
+        for at, (state, value) in enumerate(left)
+    ]
+    write_trace([KernelTrace(events)], cell / FILE)
+    bundles = [p.ftrace_events for p in trace_of(cell, tmp_path).packet if p.HasField("ftrace_events")]
+    found = [event.sched_switch.prev_state for bundle in bundles for event in bundle.event]
+    assert found == [1, 2, 0, 4, 4, 16]
+
+
+@pytest.mark.parametrize("callers", [(4211,), (4211, 4214, 4215)])
+def test_what_several_threads_call_is_on_the_track_of_the_one_that_did(
+    callers: tuple[int, ...], tmp_path: Path
+) -> None:
+    cell = write_called(tmp_path / "cell", callers)
+    trace, rows = trace_of(cell, tmp_path), rows_of(cell)
+    tracks = {
+        p.track_descriptor.uuid: p.track_descriptor for p in trace.packet if p.HasField("track_descriptor")
+    }
+    found: dict[int, list[int]] = {}
+    for event in (p.track_event for p in trace.packet if p.track_event.name == "works"):
+        thread = tracks[tracks[event.track_uuid].parent_uuid].thread.tid
+        found.setdefault(thread, []).append(event.debug_annotations[0].int_value)
+    assert found == {tid: rows["k"][rows["tid"] == tid].tolist() for tid in callers}
+    named = {tracks[uuid].thread.thread_name for uuid in tracks if tracks[uuid].HasField("thread")}
+    assert named == {f"caller {tid}" for tid in callers}
+    (releases,) = (track for track in tracks.values() if track.name == "releases")
+    of_one = tracks[releases.parent_uuid].HasField("thread")
+    assert of_one == (len(callers) == 1), "of the process where no one thread serves them"
 
 
 def test_a_trace_of_a_long_cell_holds_what_surrounds_its_largest_values(

@@ -36,8 +36,8 @@ STAMPS = (
     *("response_sent_ns", "response_received_ns", "before_ns", "arrived_ns", "output_ns", "started_ns"),
     *("matched_ns", "first_ns", "done_ns", "busy_ns", "interval_ns", "latency_ns"),
 )
-"""The columns of all samples.parquet (spec/results.md), but for ``by_timer`` of attached loops, which is no
-stamp and left out."""
+"""The columns of all samples.parquet (spec/results.md), but for ``by_timer`` and ``tid`` of attached loops,
+which are no stamps and left out."""
 
 _REALS_OF_CELL = ("miss_ratio", "confidence", "horizon", "design_effect", "upper")
 

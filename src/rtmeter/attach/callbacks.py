@@ -129,13 +129,12 @@ def callbacks_of(
         period = names.periods.get(handle) or (read[0] if dues is not None and read else None)
         node = names.owners.get(handle)
         released = kind if dues is not None else MESSAGE
-        done = list(_jobs(begun, dues, threads, gaps, released, end_ns))
+        done = tuple(_jobs(begun, dues, threads, gaps, released, end_ns))
         resource = next((one.resource for one in begun if one.resource), None)
-        stuck |= {tid: job.wake_ns for tid, job in done if not job.ended}
+        stuck |= {job.tid: job.wake_ns for job in done if job.tid is not None and not job.ended}
         if done:
-            by = tuple(tid for tid, _ in Counter(tid for tid, _ in done).most_common())
-            jobs = tuple(job for _, job in done)
-            callbacks.append(Callback(kind, by, node, resource, period, dues is not None, jobs, handle))
+            by = tuple(tid for tid, _ in Counter(job.tid for job in done).most_common() if tid is not None)
+            callbacks.append(Callback(kind, by, node, resource, period, dues is not None, done, handle))
     if end_ns is not None:
         callbacks = [_kept_waiting(one, stuck, end_ns) for one in callbacks]
     return list(_numbered(sorted(callbacks, key=lambda one: one.jobs[0].wake_ns)))
@@ -219,8 +218,8 @@ def _jobs(
     gaps: Ints,
     kind: str,
     end_ns: int | None,
-) -> Iterator[tuple[int, Job]]:
-    """Those that are seen whole, and what had not ended when the recording did, each with its thread."""
+) -> Iterator[Job]:
+    """Those that are seen whole, and what had not ended when the recording did."""
     last_free: int | None = None
     freed: dict[int, int] = {}
     for place, one in enumerate(begun):
@@ -237,8 +236,8 @@ def _jobs(
         since = one.begin_ns if since is None else min(since, one.begin_ns)
         unknown = bool(len(gaps)) and bool(((gaps[:, 0] < free_ns) & (gaps[:, 1] >= since)).any())
         busy_ns = thread.ran(free_ns) - thread.ran(one.begin_ns)
-        job = Job(release_ns, one.begin_ns, free_ns, busy_ns, kind, None, known=not unknown)
-        yield one.tid, job if ended else replace(job, ended=False, until_ns=end_ns)
+        job = Job(release_ns, one.begin_ns, free_ns, busy_ns, kind, None, known=not unknown, tid=one.tid)
+        yield job if ended else replace(job, ended=False, until_ns=end_ns)
         last_free = freed[one.tid] = free_ns
 
 

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
+from operator import attrgetter, itemgetter
 
 from rtmeter.attach.asleep import Rest, Sleep, ThreadSleeps
 from rtmeter.attach.grid import AttachedLoop, PeriodChange, changing, kinds_of, loop_of, tolerance_ns
@@ -88,11 +89,13 @@ class Followed:
             if job is None:
                 break
             head.append(job)
-        self.loop = loop_of(head, self._period)
+        in_turn = self._of_others is None  # what several threads call begins in another order than it is due
+        self.loop = loop_of(head if in_turn else sorted(head, key=attrgetter("release_ns")), self._period)
         counted = self._counted(changing(chain(head, jobs), self.loop))
         piece: list[ReleaseRow] = []
         how = tolerance_ns(head), self._overdue_ns
-        for row in rows_of(counted, self.loop, *how, until_wake=self._until_wake):
+        rows = rows_of(counted, self.loop, *how, until_wake=self._until_wake)
+        for row in rows if in_turn else sorted(rows, key=itemgetter(0)):
             piece.append(row)
             if len(piece) >= PIECE and row[0] >= self._warm_until_ns:
                 yield self._handed_on(piece)
@@ -108,7 +111,7 @@ class Followed:
     def _handed_on(self, piece: list[ReleaseRow]) -> dict[str, Ints]:
         if not self.warm_up and self._warm_up_ns:
             self.warm_up = sum(row[0] < self._warm_until_ns for row in piece)
-        columns = as_columns(piece)
+        columns = as_columns(piece, with_threads=self._of_others is not None)
         skipped = columns["status"] == SKIPPED
         self.skipped += int(skipped.sum())
         self.slept_over += int((skipped & (columns["free_ns"] == columns["release_ns"])).sum())

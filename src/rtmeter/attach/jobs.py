@@ -22,7 +22,8 @@ class Job:
     ``armed_ns``: when the timer was armed in a system call of that sleep, if it was. ``waits``: how often
     it waited for a lock meanwhile. Of a job that is not ``known`` events were lost: its stamps are as far
     as they are told. One that has not ``ended`` was under way when the recording ended, at ``free_ns``; the
-    last one's ``until_ns``: until when the thread is known to have served nothing else."""
+    last one's ``until_ns``: until when the thread is known to have served nothing else. ``tid``: the
+    thread that ran it, of a callback."""
 
     release_ns: int
     wake_ns: int
@@ -34,6 +35,7 @@ class Job:
     known: bool = True
     ended: bool = True
     until_ns: int | None = None
+    tid: int | None = None
 
     @property
     def by_timer(self) -> bool:

@@ -18,8 +18,11 @@ COLUMNS = ("release_ns", "wake_ns", "free_ns", "busy_ns", "interval_ns", "by_tim
 """``interval_ns``: from the wake-up before to this one; ``by_timer``: 1 if a timer released the job, 0 if
 something else did: ``release_ns`` is a waking then."""
 
-ReleaseRow = tuple[int, int, int, int, int, int, int]
-"""COLUMNS and the status."""
+TID = "tid"
+"""Beside them, of a callback: the thread that ran the job."""
+
+ReleaseRow = tuple[int, int, int, int, int, int, int, int]
+"""COLUMNS, TID and the status."""
 
 
 def columns_of(jobs: Sequence[Job], loop: AttachedLoop) -> dict[str, Ints]:
@@ -27,11 +30,14 @@ def columns_of(jobs: Sequence[Job], loop: AttachedLoop) -> dict[str, Ints]:
     return as_columns(list(rows_of(changing(jobs, loop), loop, tolerance_ns(jobs))))
 
 
-def as_columns(rows: Sequence[ReleaseRow]) -> dict[str, Ints]:
-    """COLUMNS and ``status``."""
-    table = np.asarray(rows, np.int64).reshape(-1, len(COLUMNS) + 1)
-    names = (*COLUMNS, "status")
-    return {name: np.ascontiguousarray(table[:, place]) for place, name in enumerate(names)}
+def as_columns(rows: Sequence[ReleaseRow], *, with_threads: bool = False) -> dict[str, Ints]:
+    """COLUMNS, TID if it is asked for, and ``status``."""
+    names = (*COLUMNS, TID, "status")
+    table = np.asarray(rows, np.int64).reshape(-1, len(names))
+    columns = {name: np.ascontiguousarray(table[:, place]) for place, name in enumerate(names)}
+    if not with_threads:
+        del columns[TID]
+    return columns
 
 
 def is_overdue(job: Job, loop: AttachedLoop, overdue_ns: int | None) -> bool:
@@ -109,11 +115,11 @@ def _nothing_until(last: Job, loop: AttachedLoop, overdue_ns: int | None) -> int
 
 def _served(job: Job, interval_ns: int) -> ReleaseRow:
     times = job.release_ns, job.wake_ns, job.free_ns, job.busy_ns
-    return *times, interval_ns, int(job.by_timer), SERVED
+    return *times, interval_ns, int(job.by_timer), ABSENT if job.tid is None else job.tid, SERVED
 
 
 def _nothing(release_ns: int) -> ReleaseRow:
-    return release_ns, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, LOST
+    return release_ns, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, ABSENT, LOST
 
 
 def _skipped(release_ns: int, since: Sequence[Job]) -> ReleaseRow:
@@ -121,7 +127,7 @@ def _skipped(release_ns: int, since: Sequence[Job]) -> ReleaseRow:
     was free counts from itself on."""
     at_work = (job.free_ns for job in since if job.release_ns <= release_ns < job.free_ns)
     free_ns = next(at_work, release_ns)
-    return release_ns, ABSENT, free_ns, ABSENT, ABSENT, ABSENT, SKIPPED
+    return release_ns, ABSENT, free_ns, ABSENT, ABSENT, ABSENT, ABSENT, SKIPPED
 
 
 class _Grid:

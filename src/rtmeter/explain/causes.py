@@ -21,12 +21,14 @@ _MANY_FAULTS = 10
 
 
 class Release(NamedTuple):
-    """A release and the moment it was served."""
+    """A release and the moment it was served. ``tid``: the thread that served it, where that is not the same
+    of all."""
 
     k: int
     release_ns: int
     stamp_ns: int
     late: bool
+    tid: int | None = None
 
     @property
     def lateness_ns(self) -> int:
@@ -124,8 +126,8 @@ def explain(
     paths: bool = False,
     roles: Mapping[int, str] | None = None,
 ) -> Explanation:
-    """Explains the releases that the thread ``tid`` stamps; ``paths`` and ``roles``: as Explainer has
-    them."""
+    """Explains the releases that the thread ``tid`` stamps, or that each one names; ``paths`` and ``roles``:
+    as Explainer has them."""
     releases = list(releases)
     return concluded(releases, split(KnownTrace(trace), releases, tid, paths=paths, roles=roles))
 
@@ -138,11 +140,11 @@ def split(
     paths: bool,
     roles: Mapping[int, str] | None = None,
 ) -> list[Split]:
-    """Takes each lateness apart."""
+    """Takes each lateness apart, by its own thread, or else ``tid``."""
     explainer = Explainer(known, paths=paths, roles=roles)
     found = []
     for release in releases:
-        thread = known.thread_until(tid, release.stamp_ns)
+        thread = known.thread_until(release.tid or tid, release.stamp_ns)
         span = release.release_ns, release.stamp_ns
         found.append(Split(tuple(explainer.segments(thread, *span)), tuple(known.faults_ns(thread, *span))))
     return found

@@ -139,11 +139,16 @@ def _write_cell(trace: _Trace, folder: Path, record: CellRecord, name: str, numb
     meta = record.meta
     quantity = judged_quantity(meta)
     chosen, total = _chosen(meta, quantity, folder)
-    threads = _threads(trace, record, name, number)
-    lanes = {phase: _Lanes(trace, phase.name, threads[phase.thread]) for phase in phases(meta)}
-    releases = trace.track("releases", threads[MEASURED])
-    missed = trace.track("misses", threads[MEASURED])
-    counter = trace.track(f"{quantity.name} (us)", threads[MEASURED], unit="us")
+    process, threads = _threads(trace, record, name, number)
+    lanes = {
+        (phase, thread): _Lanes(trace, phase.name, track)
+        for phase in phases(meta)
+        for thread, track in threads.items()
+        if thread == phase.thread or (phase.thread == MEASURED and isinstance(thread, int))
+    }
+    of_all = process if any(isinstance(thread, int) for thread in threads) else threads[MEASURED]
+    releases, missed = trace.track("releases", of_all), trace.track("misses", of_all)
+    counter = trace.track(f"{quantity.name} (us)", of_all, unit="us")
     deadline_ns = record.deadline_ns
     for rows in _picked(meta, folder, chosen):
         _write_rows(trace, meta, quantity, rows, lanes, (releases, missed, counter), deadline_ns)
@@ -155,7 +160,7 @@ def _write_rows(
     meta: Mapping[str, Any],
     quantity: Quantity,
     rows: Columns,
-    lanes: Mapping[Phase, _Lanes],
+    lanes: Mapping[tuple[Phase, str | int], _Lanes],
     tracks: tuple[int, int, int],
     deadline_ns: int | None,
 ) -> None:
@@ -165,11 +170,15 @@ def _write_rows(
     for k, at in zip(rows["k"].tolist(), begin.tolist(), strict=True):
         if at != ABSENT:
             trace.event(releases, at, TrackEvent.TYPE_INSTANT, "release", k=k)
-    for phase, lane in lanes.items():
+    ran = rows["tid"] if rows.keys() >= {"tid"} else None
+    others = [thread for _, thread in lanes if isinstance(thread, int)]
+    for (phase, thread), lane in lanes.items():
         if phase.end is None or not {phase.begin, phase.end} <= rows.keys():
             continue
         first, last = rows[phase.begin], rows[phase.end]
         there = (first != ABSENT) & (last != ABSENT)
+        if ran is not None:
+            there &= ran == thread if isinstance(thread, int) else ~np.isin(ran, others)
         for k, a, b in zip(rows["k"][there], first[there], last[there], strict=True):
             lane.span(int(a), int(b), int(k))
     for at, ns in zip(begin[value != ABSENT], value[value != ABSENT], strict=True):
@@ -182,20 +191,26 @@ def _write_rows(
             trace.event(missed, int(begin[row]), TrackEvent.TYPE_INSTANT, name, k=int(rows["k"][row]))
 
 
-def _threads(trace: _Trace, record: CellRecord, name: str, number: int) -> dict[str, int]:
-    """The tracks of the measured thread and of the server's, below those of their processes."""
-    found = {}
+def _threads(trace: _Trace, record: CellRecord, name: str, number: int) -> tuple[int, dict[str | int, int]]:
+    """The track of the process; those of the measured thread and of the server's, below their processes'; of
+    a callback that several threads call those of the others besides, by their ids."""
+    found: dict[str | int, int] = {}
+    processes = []
     for thread, role, suffix in ((MEASURED, "client", ""), ("server", "server", ", server")):
         listed = record.threads.client if role == "client" else record.threads.server
         measured = [one for one in listed if one.get("role") == "measured"]
         pid = number * 10 + (role == "server")  # cells of several machines may have had the same number
         process = trace.track(f"{name}{suffix}", process=pid)
+        processes.append(process)
         tid = measured[0].get("tid", pid) if measured else pid
         thread_name = measured[0].get("name", role) if measured else role
         found[thread] = trace.track(thread_name, process, process=pid, thread=tid)
+        for one in measured[1:] if "callback" in record.adapter_facts else ():
+            found[one["tid"]] = trace.track(one["name"], process, process=pid, thread=one["tid"])
         if record.measurement not in TWO_ENDS:
-            return found | {"server": found[MEASURED]}
-    return found
+            found["server"] = found[MEASURED]
+            break
+    return processes[0], found
 
 
 def _picked(meta: Mapping[str, Any], folder: Path, chosen: Ints | None) -> Iterator[Columns]:

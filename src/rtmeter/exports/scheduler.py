@@ -14,6 +14,7 @@ from rtmeter.explain.events import (
     NO_PRIORITY,
     SOFTIRQ_IN,
     SOFTIRQ_OUT,
+    STOPPED,
     SWITCH,
     WAKING,
     Trace,
@@ -24,6 +25,10 @@ from rtmeter.trace.table import StoredTrace
 _STATES = (0, 0, 1, 2, 16)
 """How a thread leaves, by its place in explain.events.STATES: TASK_RUNNING, _INTERRUPTIBLE, _UNINTERRUPTIBLE,
 EXIT_DEAD."""
+
+_HELD = 4
+"""__TASK_STOPPED: by a signal, or a debugger (the kernel has another for that, which a trace does not tell
+apart)."""
 
 _USUAL = 120
 """A priority that no event tells."""
@@ -56,7 +61,7 @@ def _fill(events: Any, part: Trace, cpu: int, names: dict[int, tuple[str, int]])
             comm, prio = names.get(one.pid, (f"tid {one.pid}", _USUAL))
             switch = one.sched_switch
             switch.prev_comm, switch.prev_pid, switch.prev_prio = comm, one.pid, prio
-            switch.prev_state = _STATES[part.state[row]]
+            switch.prev_state = _HELD if part.value[row] == STOPPED else _STATES[part.state[row]]
             switch.next_pid = max(part.target[row], 0)
             switch.next_comm, switch.next_prio = names[part.target[row]]
         elif kind == WAKING:

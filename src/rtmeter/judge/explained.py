@@ -14,11 +14,12 @@ from rtmeter.errors import RtmeterError
 from rtmeter.explain.causes import Explanation, Release
 from rtmeter.explain.document import explanation_json
 from rtmeter.explain.parts import explain_parts
-from rtmeter.model import LOCAL
+from rtmeter.model import ABSENT, LOCAL
 from rtmeter.results import store
 from rtmeter.results.cells import StoredCell
 from rtmeter.results.data import data_of
 from rtmeter.results.record import CellRecord
+from rtmeter.samples.rows import Samples
 from rtmeter.statistics.ranks import quantile_index, share_of
 from rtmeter.statistics.served import Served, served
 from rtmeter.trace.choice import TraceChoice
@@ -31,11 +32,11 @@ REMEDY = "measure it with --explain, as root"
 
 @dataclass(frozen=True)
 class CellExplanation:
-    """``tid``: the thread that stamps; ``late_after_ns``: what counts as late: the deadline asked for, else
-    the cell's, or where it has none its p99 (not ``by_deadline``); ``unserved``: releases that were
-    skipped, lost or in flight, which have no stamp; ``in_time``: how many were, of which ``compared`` are in
-    ``found``, MOST_IN_TIME at most, chosen at random, always the same ones; ``unrecorded``: late ones of
-    which no events were kept."""
+    """``tid``: the thread that stamps what does not name its own; ``late_after_ns``: what counts as late: the
+    deadline asked for, else the cell's, or where it has none its p99 (not ``by_deadline``); ``unserved``:
+    releases that were skipped, lost or in flight, which have no stamp; ``in_time``: how many were, of which
+    ``compared`` are in ``found``, MOST_IN_TIME at most, chosen at random, always the same ones;
+    ``unrecorded``: late ones of which no events were kept."""
 
     cell: StoredCell
     tid: int
@@ -127,19 +128,21 @@ def _asked(
         seen += int(others.sum())
         compared = others & (np.isin(places, drawn) if kept is None else np.isin(one.k, there))
         rows = one.measured & (is_late | (one.k == k)) | compared
-        times = (one.k, one.before_ns, one.release_ns, one.stamp_ns, is_late)
-        for number, before, release, stamp, late in zip(*(c[rows].tolist() for c in times), strict=True):
+        tid = np.full(len(one.k), ABSENT) if one.tid is None else one.tid
+        times = (one.k, one.before_ns, one.release_ns, one.stamp_ns, is_late, tid)
+        for number, before, release, stamp, late, ran in zip(*(c[rows].tolist() for c in times), strict=True):
             as_late = stamp - release > recorded_ns
             span = span_of(number, before, release, stamp, late=as_late, late_ns=margin_ns)
-            yield Release(number, release, stamp, late), span
+            yield Release(number, release, stamp, late, None if ran == ABSENT else ran), span
 
 
 def _stamping(record: CellRecord, folder: Path) -> int:
-    """The thread that stamps: the one that is known to, else the measured one."""
+    """The thread that stamps: the one that is known to, else the measured one. Of several threads that call a
+    callback, whose rows tell which of them it was, the first."""
     threads = record.threads.client
     stamping = [thread for thread in threads if thread.get("stamps")]
     found = stamping or [thread for thread in threads if thread.get("role") == "measured"]
-    if len(found) != 1:
+    if len(found) != 1 and not (found and "tid" in Samples(folder / store.SAMPLES).columns):
         message = f"has {len(found)} threads that stamp, so that no one can be followed"
         raise RtmeterError(message, field="cell", value=str(folder), remedy="measure with one thread")
     return found[0]["tid"]

@@ -97,7 +97,9 @@ def of(explained: CellExplanation) -> Why:
     late = [each for each in found.releases if each.release.late]
     times = [each.release.lateness_ns for each in late]
     trace = open_trace(explained.cell.folder / FILE)
-    worst = tuple(_shown(trace, explained.tid, each) for each in chosen(found, None, WORST))
+    worst = tuple(
+        _shown(trace, each.release.tid or explained.tid, each) for each in chosen(found, None, WORST)
+    )
     classes = tuple(_classes(late, explained.late_after_ns))
     return Why(len(late), sum(times), found.unknown_ns, found.causes, classes, worst)
 

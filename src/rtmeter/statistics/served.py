@@ -26,6 +26,7 @@ class Served:
     before_ns: Ints
     measured: npt.NDArray[np.bool_]
     others: int
+    tid: Ints | None = None
 
     @property
     def lateness_ns(self) -> Ints:
@@ -45,4 +46,4 @@ def served(meta: Mapping[str, Any], chunks: Iterable[Columns]) -> Iterator[Serve
         last = releases[-1:] if len(releases) else last
         others = int(np.count_nonzero(is_measured & ~is_served))
         found = columns["k"][is_served], releases, stamps, before[: len(releases)], is_measured[is_served]
-        yield Served(*found, others)
+        yield Served(*found, others, columns["tid"][is_served] if "tid" in columns else None)
