@@ -10,7 +10,6 @@ from contextlib import closing, nullcontext
 from pathlib import Path
 
 import pytest
-from pretended_ssh import no_ssh
 
 from rtmeter import cli
 from rtmeter.cli.alone import alone
@@ -128,7 +127,9 @@ def test_what_root_left_of_another_machine_is_told_to_who_restores_and_stops_no_
     assert f"{tmp_path}/journal-on-root@board': says that ssh://root@board may not be as it was" in said
     assert said.endswith("a run of root was killed; run `sudo rtmeter restore`")
     assert restore_before_a_run(Root()) == ()
-    monkeypatch.setenv(PROGRAM, no_ssh(tmp_path, 'exec sh -c "$last"'))
+    (ssh := tmp_path / "ssh").write_text('#!/bin/sh\nfor last; do :; done\nexec sh -c "$last"\n')
+    ssh.chmod(0o755)
+    monkeypatch.setenv(PROGRAM, str(ssh))
     with closing(Shell(Ssh("ssh://other", "on"))) as shell:
         assert restore(RemoteRoot(shell=shell)).whole, "it says nothing of the board"
     own = path_of("ssh://root@board")  # by which that machine is asked, and so is the other journal of it
