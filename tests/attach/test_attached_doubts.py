@@ -166,7 +166,7 @@ def test_of_a_callback_all_threads_that_call_it_are_recorded() -> None:
     meta = attached_record._meta(
         attached, ProgramSeen(4711, 1, "", False, False, 0), loop, followed, given=False
     )
-    callback = Callback("rcl_timer", (4711, 4712), None, None, 20 * MS, True, ())
+    callback = Callback("rcl_timer", (4711, 4712), None, None, (20 * MS,), True, ())
     timer = {"timer": 1, "due": 0, "period": 20 * MS}
     does = ("call_with_info", timer), ("wait", {}), ("call", timer), ("call_with_info", timer), ("end", {})
     attached.marks = [Mark(at, 4711, what, values) for at, (what, values) in enumerate(does)]

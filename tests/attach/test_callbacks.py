@@ -157,6 +157,39 @@ def test_what_it_keeps_waiting_was_called_no_more_until_the_end() -> None:
     assert [one.jobs[-1].ended for one in (stuck, alive, cancelled)] == [False, True, True]
 
 
+def test_a_timer_was_cancelled_of_which_two_calls_were_due_before_another_hung() -> None:
+    """The first of them is after the call before, however late that was."""
+    for wake, period, hang, kept in (
+        *((20, 100, 200, True), (20, 100, 201, False), (20, 50, 101, False)),
+        *((250, 100, 400, True), (250, 100, 401, False), (99, 0, 120, False)),
+    ):
+        marks = [call(wake, AT, timer=3, period=period), wait(wake + 5), call(hang, AT + hang, timer=2)]
+        (its,) = [one for one in at_the_end(marks, woken(0), 900) if one.handle == 3]
+        assert (its.jobs[-1].until_ns is not None) == kept, (wake, period, hang)
+
+
+def test_a_timer_whose_period_changed_passed_over_nothing(tmp_path: Path) -> None:
+    """It is called by its first period, whether that is told by its start, or by its calls."""
+    dues = [*range(20, 1220, 20), *range(1220, 3220, 50)]
+    marks = []
+    for due in dues:
+        period = 20 if due < 1200 else 50
+        marks += [call(due * MS + 1000, AT + due * MS, period=period * MS), wait(due * MS + 2000)]
+    for names in (Names(), Names(periods={1: 70 * MS})):
+        (found,) = within(marks, woken(0), names)
+        assert (found.name, found.periods_ns, found.only_period_ns) == (
+            *("timer 20 ms", (20 * MS, 50 * MS)),
+            None,
+        )
+        followed = written_of(Trace(), T, tmp_path / "rows", found.only_period_ns, 0, found.jobs).followed
+        assert (followed.skipped, [one.period_ns for one in followed.loop.changes]) == (0, [50 * MS])
+        (found,) = within(marks[:100], woken(0), names)
+        assert (found.name, found.only_period_ns) == ("timer 20 ms", 20 * MS)
+    hang = [call(3230 * MS, AT + 3230 * MS, timer=2)]
+    (its, _) = callbacks_of([*marks, *hang], Trace(woken(0)), [T], Names(), (), AT + 3500 * MS)
+    assert its.jobs[-1].until_ns == AT + 3500 * MS, "by its last period it was called until then"
+
+
 def in_turn(calls: int = 200) -> list[Mark]:
     """A timer that two threads of an executor call in turn, each for 1 ms, 0.1 ms after it is due; each waits
     for what is next once it gets the executor's lock."""
@@ -307,8 +340,9 @@ def test_times_are_believed_where_they_are_of_more_than_half_of_the_calls() -> N
     dues = [(100, AT), (300, 12345), (500, AT + 400)]
     for calls, told in ((dues[:2], False), (dues, True)):
         marks = [mark for at, due in calls for mark in (call(at, due), wait(at + 50))]
+        marks[2] = call(300, 12345, period=77)
         (found,) = within(marks, woken(3))
-        assert found.due_told == told
+        assert (found.due_told, found.only_period_ns) == (told, 20 * MS if told else None)
 
 
 def test_jobs_that_events_are_lost_of_are_unknown() -> None:
@@ -357,7 +391,7 @@ def test_callbacks_that_are_called_the_same_are_numbered() -> None:
 
 
 def test_a_callbacks_name_is_of_its_topic_or_service() -> None:
-    callback = Callback("message", (T,), None, None, None, False, ())
+    callback = Callback("message", (T,), None, None, (), False, ())
     assert callback.name == "a topic"
     assert replace(callback, resource="/tick", number=2).name == "/tick #2"
     assert replace(callback, kind="service").name == "service of unknown name"

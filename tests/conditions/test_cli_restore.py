@@ -6,7 +6,7 @@ import json
 import os
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import nullcontext
+from contextlib import closing, nullcontext
 from pathlib import Path
 
 import pytest
@@ -20,7 +20,10 @@ from rtmeter.conditions.target import machine_of
 from rtmeter.errors import RtmeterError
 from rtmeter.host import state
 from rtmeter.host.lock import machine_lock
+from rtmeter.host.remote_root import RemoteRoot
+from rtmeter.host.remote_shell import Shell
 from rtmeter.host.root import Root
+from rtmeter.host.ssh import PROGRAM, Ssh
 from rtmeter.model import Cell
 
 
@@ -124,6 +127,11 @@ def test_what_root_left_of_another_machine_is_told_to_who_restores_and_stops_no_
     assert f"{tmp_path}/journal-on-root@board': says that ssh://root@board may not be as it was" in said
     assert said.endswith("a run of root was killed; run `sudo rtmeter restore`")
     assert restore_before_a_run(Root()) == ()
+    (ssh := tmp_path / "ssh").write_text('#!/bin/sh\nfor last; do :; done\nexec sh -c "$last"\n')
+    ssh.chmod(0o755)
+    monkeypatch.setenv(PROGRAM, str(ssh))
+    with closing(Shell(Ssh("ssh://other", "on"))) as shell:
+        assert restore(RemoteRoot(shell=shell)).whole, "it says nothing of the board"
     own = path_of("ssh://root@board")  # by which that machine is asked, and so is the other journal of it
     own.parent.mkdir(parents=True)
     own.touch()

@@ -130,6 +130,28 @@ def test_a_lock_says_who_lent_its_holder_a_priority(tmp_path: Path) -> None:
     assert words_of_one(found.cause) == said
 
 
+def test_who_ends_a_wait_for_a_message_may_have_been_lent_a_priority(tmp_path: Path) -> None:
+    """Where the message is not followed: its sender waits for a message itself, of the thread measured."""
+    events = f"""
+0 0 switch 0 {T} runnable 19 loop
+0 1 switch 0 {HOLDER} runnable 120 holder
+100 2 switch 0 {HIGH} runnable 9 high
+900 0 sys_in {T} - - - recvmsg
+910 1 sys_in {HOLDER} - - - recvmsg
+950 1 switch {HOLDER} 0 sleeping 120 swapper/1
+960 2 lent {HIGH} {T} - 9 - 19
+1000 0 switch {T} 0 sleeping 120 swapper/0
+1100 0 waking {T} {HOLDER} - 120 holder
+1150 1 switch 0 {HOLDER} runnable 120 holder
+1300 1 waking {HOLDER} {T} - 9 loop
+1400 0 switch 0 {T} runnable 9 loop
+"""
+    trace = read_events(written(tmp_path, events)[0])
+    (one,) = explain(trace, [Release(0, 1000, 1350, True)], T, paths=True).releases
+    first = one.segments[0]
+    assert (first.end_ns, first.key, first.lent_by) == (1100, Key("blocked", "loop", of="holder"), "high")
+
+
 def test_a_lock_whose_holder_is_lent_a_priority_while_another_waits(tmp_path: Path) -> None:
     """T waits with a priority that the holder has already; a more urgent one comes later, and goes first."""
     high = "100 2 switch 0 30 runnable 9 high\n900 0 sys_in"

@@ -131,6 +131,16 @@ def test_a_receive_that_ran_out_and_began_anew_waits_for_the_same_message(path, 
     assert (1160, 1200, "own", "holder") in found, "the rest of the wait is followed in either case"
 
 
+def test_a_thread_that_is_named_as_the_kernels_timers_are_sends_a_message_as_others_do(path) -> None:
+    before = WAITS.format(call="recvmsg", by="sendmsg", waking="1 waking 88").replace("eth0", "nvme0")
+    rows = [line for line in before.splitlines() if line and "nvme0" not in line]
+    again = [row for row in RAN_OUT.format(again="recvmsg").splitlines() if "softirq" not in row]
+    rows += ["0 2 switch 0 55 runnable 120 TIMER", "1050 2 sys_in 55 - - - sendmsg"]
+    rows += ["1110 2 waking 55 10 - 19 loop" if " waking 0 " in row else row for row in again]
+    found = path("\n".join(sorted(filter(None, rows), key=lambda row: int(row.split()[0]))))
+    assert found[:2] == [(1000, 1050, "own", "TIMER"), (1050, 1110, "own_kernel", "sendmsg", "TIMER")]
+
+
 def test_who_waits_on_a_messages_path_is_said(path) -> None:
     """A server that was stopped: nobody would find it by the name of who let it go on."""
     stopped = """

@@ -76,7 +76,7 @@ NAME = "a[/x] [b]\x1b"
 def test_names_of_others_are_shown_as_they_are(capsys: pytest.CaptureFixture[str]) -> None:
     task = Task(1, 2, NAME, False, False, "S", "other", 0, 0, 0)
     _show_threads([ThreadSeen(task, (0,), None, 0, 0.0, None)], as_json=False)
-    callback = Callback("subscription", (2,), NAME, NAME, None, False, ())
+    callback = Callback("subscription", (2,), NAME, NAME, (), False, ())
     show_callbacks([Called((task,), callback)], [], as_json=False)
     row = Row(NAME, 1, 0, says=NAME)
     rows = StringIO()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from planted_machine import CONFIG, CPU, TUNED, PlantedMachine
+from planted_machine import CONFIG, CPU, TUNED, PlantedMachine, task
 
 from rtmeter.machine import Intent
 
@@ -27,6 +27,15 @@ def test_all_interrupts_of_a_cpu_are_to_go_however_few_are_named(machine: Plante
     found = machine.findings(Intent((1,)))["irq_on_cpu"]
     assert found.fix.startswith("for irq in 46 45 44 43 42 41 40; do echo 0 > ")
     assert found.value.endswith(" and 2 more")
+
+
+def test_irqbalance_is_its_process_not_a_thread_of_its(machine: PlantedMachine) -> None:
+    """Which may have a smaller id, and is no process to be looked for; so may another program's."""
+    ((name, text),) = [one for one in task(90, "irqbalance").items() if one[0].endswith("/stat")]
+    machine.plant({name.replace("/proc/90/", "/proc/700/"): text})
+    assert "irqbalance" not in machine.findings(Intent())
+    machine.plant(task(700, "irqbalance"))
+    assert machine.findings(Intent())["irqbalance"].value == "irqbalance runs (700)"
 
 
 def test_where_every_cpu_is_intended_interrupts_and_work_have_nowhere_to_go(machine: PlantedMachine) -> None:

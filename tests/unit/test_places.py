@@ -10,6 +10,7 @@ from pretended_ssh import no_ssh
 
 from rtmeter.errors import RtmeterError
 from rtmeter.host.ssh import PROGRAM, Ssh
+from rtmeter.measure.probe import places
 from rtmeter.measure.probe.places import There
 from rtmeter.measure.probe.probes import Probe
 
@@ -100,6 +101,44 @@ def test_a_folder_that_cannot_be_removed_is_named_and_the_log_is_here(
     assert (tmp_path / "here" / LOG).read_bytes() == b"rows"
     with pytest.raises(RtmeterError, match=r"the folder \S+ stays on ssh://there"):
         host.place.tried(host.probe)
+
+
+OLDER = '#!/bin/sh\necho "$0: version \\`GLIBC_2.99\' not found (required by $0)" >&2\nexit 1\n'
+
+
+@pytest.mark.parametrize(
+    ("carried", "installed", "asked"),
+    [
+        (True, None, ["carried"]),
+        (True, OLDER, ["carried", "installed"]),
+        (True, "#!/bin/sh\necho '{}'\n", ["carried", "installed"]),
+        (False, OLDER, ["installed"]),
+    ],
+    ids=["none there", "neither", "the one there", "none for that machine here"],
+)
+def test_a_probe_that_cannot_be_loaded_there_gives_way_to_another_and_is_not_asked_twice(
+    host: Host, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, carried: bool, installed: str | None, asked
+) -> None:
+    (here := tmp_path / "own" / "rtmeter-probe-none").parent.mkdir()
+    here.write_text(OLDER)
+    if not carried:
+        monkeypatch.setattr(places, "image_for", lambda *_: None)
+    (path := tmp_path / "bin" / "rtmeter-probe-none").parent.mkdir()
+    if installed is not None:
+        path.write_text(installed)
+        path.chmod(0o755)
+    log, no_login = tmp_path / "asked", "s/exec sh -lc /exec sh -c /"
+    body = f'echo "$last" >>{log}\nexport PATH={path.parent}:$PATH\n'
+    ssh = no_ssh(tmp_path, body + f'exec sh -c "$(printf %s "$last" | sed "{no_login}")"')
+    monkeypatch.setenv(PROGRAM, ssh)
+    if installed in (None, OLDER):
+        with pytest.raises(RtmeterError, match=r"has an older libc: the probe needs GLIBC_2\.99"):
+            host.place.tried(Probe("none", here, {}))
+    else:
+        assert host.place.tried(Probe("none", here, {})) == {}
+    said = [line for line in log.read_text().splitlines() if "--describe" in line]
+    assert [("carried", "installed")[str(path) in line] for line in said] == asked
+    assert host.is_empty()
 
 
 @pytest.mark.parametrize(("loss_timeout_ns", "grace_s"), [(0, 15), (1, 16), (40_000_000_000, 55)])

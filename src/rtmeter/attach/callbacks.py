@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 
 import numpy as np
 
@@ -47,20 +48,31 @@ class Names:
 @dataclass(frozen=True, slots=True)
 class Callback:
     """``node`` is None where the program's start was not seen; ``resource``: the name of a subscription's
-    topic, of a service, or of the one that a client calls; ``period_ns`` of a timer. ``due_told``: whether
-    its releases are when it was due. ``tids``: the threads that called it, who did most often first."""
+    topic, of a service, or of the one that a client calls; ``periods_ns``: those that a timer had, one after
+    another. ``due_told``: whether its releases are when it was due. ``tids``: the threads that called it, who
+    did most often first."""
 
     kind: str
     tids: tuple[int, ...]
     node: str | None
     resource: str | None
-    period_ns: int | None
+    periods_ns: tuple[int, ...]
     due_told: bool
     jobs: tuple[Job, ...]
     handle: int = 0
     """Which of the program's objects it is."""
     number: int = 1
     """Among those that are called the same."""
+
+    @property
+    def period_ns(self) -> int | None:
+        """Of a timer the first, which it is called by."""
+        return next(iter(self.periods_ns), None)
+
+    @property
+    def only_period_ns(self) -> int | None:
+        """Of a timer that had no other."""
+        return self.period_ns if len(self.periods_ns) == 1 else None
 
     @property
     def name(self) -> str:
@@ -125,8 +137,9 @@ def callbacks_of(
     stuck: dict[int, int] = {}
     for (kind, handle), begun in found.items():
         dues = _dues(begun, offsets_ns) if kind == TIMER else None
-        read = [one.period_ns for one in begun if one.period_ns is not None]
-        period = names.periods.get(handle) or (read[0] if dues is not None and read else None)
+        periods = _periods(begun, dues) if dues is not None else ()
+        if not periods and handle in names.periods:
+            periods = (names.periods[handle],)
         node = names.owners.get(handle)
         released = kind if dues is not None else MESSAGE
         done = tuple(_jobs(begun, dues, threads, gaps, released, end_ns))
@@ -134,7 +147,7 @@ def callbacks_of(
         stuck |= {job.tid: job.wake_ns for job in done if job.tid is not None and not job.ended}
         if done:
             by = tuple(tid for tid, _ in Counter(job.tid for job in done).most_common() if tid is not None)
-            callbacks.append(Callback(kind, by, node, resource, period, dues is not None, done, handle))
+            callbacks.append(Callback(kind, by, node, resource, periods, dues is not None, done, handle))
     if end_ns is not None:
         callbacks = [_kept_waiting(one, stuck, end_ns) for one in callbacks]
     return list(_numbered(sorted(callbacks, key=lambda one: one.jobs[0].wake_ns)))
@@ -142,13 +155,15 @@ def callbacks_of(
 
 def _kept_waiting(callback: Callback, stuck: Mapping[int, int], end_ns: int) -> Callback:
     """Of a timer that was called until a thread of its began what had not ended at the recording's end: it
-    was called no more until then. ``stuck``: when each such thread began that."""
+    was called no more until then. One of which two calls were due before had been cancelled. ``stuck``: when
+    each such thread began that."""
     *others, last = callback.jobs
-    period = callback.period_ns if callback.due_told else None
-    if period is None or not last.ended:
+    if not callback.due_told or not callback.periods_ns or not last.ended:
         return callback
+    period = max(callback.periods_ns[-1], 1)
+    passed = max(last.wake_ns - last.release_ns, 0) // period  # rcl goes on from its call
     since = (stuck[tid] for tid in callback.tids if tid in stuck)
-    if not any(last.wake_ns <= at <= last.release_ns + 2 * period for at in since):
+    if not any(last.wake_ns <= at <= last.release_ns + (passed + 2) * period for at in since):
         return callback
     return replace(callback, jobs=(*others, replace(last, until_ns=end_ns)))
 
@@ -206,9 +221,21 @@ def _dues(begun: Sequence[_Begun], offsets_ns: Iterable[int]) -> list[int] | Non
     for offset in (0, *offsets_ns):
         dues = [(one.due_ns or 0) - offset for one in begun]
         late = [one.begin_ns - due for one, due in zip(begun, dues, strict=True)]
-        if 2 * sum(-_EARLY_NS <= one <= _FARTHEST_NS for one in late) > len(late):
+        if 2 * sum(map(_may_be, late)) > len(late):
             return dues
     return None
+
+
+def _may_be(late_ns: int) -> bool:
+    """Whether a timer that was called is so late."""
+    return -_EARLY_NS <= late_ns <= _FARTHEST_NS
+
+
+def _periods(begun: Sequence[_Begun], dues: Sequence[int]) -> tuple[int, ...]:
+    """Those of a timer, one after another; read where what was read beside is a time that it was due."""
+    pairs = zip(begun, dues, strict=True)
+    read = (one.period_ns for one, due in pairs if _may_be(one.begin_ns - due))
+    return tuple(period for period, _ in groupby(read) if period is not None)
 
 
 def _jobs(

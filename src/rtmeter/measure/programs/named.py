@@ -201,7 +201,7 @@ class _OneCallback(ByAttaching):
         not_called = replace(self._seen, callback=replace(callback, jobs=()))
         now = self._all.now.get((callback.kind, callback.handle), not_called)
         called, tasks = now.callback, now.tasks
-        period_ns = self.period_ns or called.period_ns
+        period_ns = self.period_ns or called.only_period_ns
         written = written_of(
             *(attached.trace(), tasks[0].tid, folder / FOLLOWED, period_ns, self.warm_up_ns),
             jobs=called.jobs,
