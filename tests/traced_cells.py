@@ -51,7 +51,7 @@ def write_called(folder: Path, callers: tuple[int, ...], thief: str | None = Non
     columns = {name: rows[name] for name in ("k", "release_ns", "wake_ns", "status")}
     columns["free_ns"] = columns["wake_ns"] + 4000
     columns["busy_ns"], columns["by_timer"] = (np.full(len(rows["k"]), value) for value in (4000, 1))
-    columns["interval_ns"] = np.diff(columns["wake_ns"], prepend=ABSENT)
+    columns["interval_ns"] = np.concatenate(([ABSENT], np.diff(columns["wake_ns"])))
     columns["tid"] = np.resize(callers, len(rows["k"]))
     about = {"measurement": "loop", "mode": None, "period_ns": TRACED.period_ns}
     write_samples(cell / store.SAMPLES, columns, about | {"warm_up": TRACED.warm_up})

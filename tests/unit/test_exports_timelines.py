@@ -11,12 +11,13 @@ from typing import Any
 
 import jsonschema
 import numpy as np
+import pyarrow.parquet as pq
 import pytest
 from mcap.data_stream import ReadDataStream
 from mcap.reader import make_reader
 from mcap.records import MessageIndex
 from mcap_ros2.decoder import DecoderFactory
-from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackEvent
+from perfetto.protos.perfetto.trace.perfetto_trace_pb2 import Trace, TrackDescriptor, TrackEvent
 
 from rtmeter.cli import invoke
 from rtmeter.explain.events import NO_VALUE, STATES, STOPPED, SWITCH, Event
@@ -85,9 +86,7 @@ def trace_of(path: Path, tmp_path: Path) -> Any:
 
 def test_a_trace_holds_every_release_on_its_thread(cell: Path, tmp_path: Path) -> None:
     trace, rows = trace_of(cell, tmp_path), rows_of(cell)
-    tracks = {
-        p.track_descriptor.uuid: p.track_descriptor for p in trace.packet if p.HasField("track_descriptor")
-    }
+    tracks = tracks_of(trace)
     events = [p for p in trace.packet if p.HasField("track_event")]
     named = Counter(p.track_event.name for p in events)
     assert named["release"] == len(rows["k"])
@@ -134,20 +133,35 @@ def test_a_thread_that_is_stopped_does_not_sleep(tmp_path: Path) -> None:
     assert found == [1, 2, 0, 4, 4, 16]
 
 
+def tracks_of(trace: Trace) -> dict[int, TrackDescriptor]:
+    described = (p.track_descriptor for p in trace.packet if p.HasField("track_descriptor"))
+    return {track.uuid: track for track in described}
+
+
+def works_of(trace: Trace) -> dict[int, list[int]]:
+    """Which releases each thread works for, by its id."""
+    tracks = tracks_of(trace)
+    found: dict[int, list[int]] = {}
+    for event in (p.track_event for p in trace.packet if p.track_event.name == "works"):
+        thread = tracks[tracks[event.track_uuid].parent_uuid].thread.tid
+        found.setdefault(thread, []).append(event.debug_annotations[0].int_value)
+    return found
+
+
+def test_rows_that_do_not_tell_their_thread_are_drawn_once(tmp_path: Path) -> None:
+    cell = write_called(tmp_path / "cell", (4211, 4214))
+    pq.write_table(pq.read_table(cell / store.SAMPLES).drop_columns(["tid"]), cell / store.SAMPLES)
+    assert works_of(trace_of(cell, tmp_path)) == {4211: rows_of(cell)["k"].tolist()}
+
+
 @pytest.mark.parametrize("callers", [(4211,), (4211, 4214, 4215)])
 def test_what_several_threads_call_is_on_the_track_of_the_one_that_did(
     callers: tuple[int, ...], tmp_path: Path
 ) -> None:
     cell = write_called(tmp_path / "cell", callers)
     trace, rows = trace_of(cell, tmp_path), rows_of(cell)
-    tracks = {
-        p.track_descriptor.uuid: p.track_descriptor for p in trace.packet if p.HasField("track_descriptor")
-    }
-    found: dict[int, list[int]] = {}
-    for event in (p.track_event for p in trace.packet if p.track_event.name == "works"):
-        thread = tracks[tracks[event.track_uuid].parent_uuid].thread.tid
-        found.setdefault(thread, []).append(event.debug_annotations[0].int_value)
-    assert found == {tid: rows["k"][rows["tid"] == tid].tolist() for tid in callers}
+    tracks = tracks_of(trace)
+    assert works_of(trace) == {tid: rows["k"][rows["tid"] == tid].tolist() for tid in callers}
     named = {tracks[uuid].thread.thread_name for uuid in tracks if tracks[uuid].HasField("thread")}
     assert named == {f"caller {tid}" for tid in callers}
     (releases,) = (track for track in tracks.values() if track.name == "releases")

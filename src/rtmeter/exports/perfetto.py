@@ -170,15 +170,14 @@ def _write_rows(
     for k, at in zip(rows["k"].tolist(), begin.tolist(), strict=True):
         if at != ABSENT:
             trace.event(releases, at, TrackEvent.TYPE_INSTANT, "release", k=k)
-    ran = rows["tid"] if rows.keys() >= {"tid"} else None
+    ran = rows["tid"] if "tid" in rows else np.full(len(begin), ABSENT)
     others = [thread for _, thread in lanes if isinstance(thread, int)]
     for (phase, thread), lane in lanes.items():
         if phase.end is None or not {phase.begin, phase.end} <= rows.keys():
             continue
         first, last = rows[phase.begin], rows[phase.end]
-        there = (first != ABSENT) & (last != ABSENT)
-        if ran is not None:
-            there &= ran == thread if isinstance(thread, int) else ~np.isin(ran, others)
+        its = ran == thread if isinstance(thread, int) else ~np.isin(ran, others)
+        there = (first != ABSENT) & (last != ABSENT) & its
         for k, a, b in zip(rows["k"][there], first[there], last[there], strict=True):
             lane.span(int(a), int(b), int(k))
     for at, ns in zip(begin[value != ABSENT], value[value != ABSENT], strict=True):
