@@ -14,10 +14,11 @@ from rtmeter.attach.callbacks import Callback
 from rtmeter.attach.follow import Followed
 from rtmeter.campaign.matrix import cell_from
 from rtmeter.campaign.rules import settle
+from rtmeter.errors import RtmeterError
 from rtmeter.explain.marks import Mark
 from rtmeter.host.root import Root
 from rtmeter.host.threads import Task
-from rtmeter.measure.programs import attached_record
+from rtmeter.measure.programs import attached_record, named
 from rtmeter.measure.programs.following import Written
 from rtmeter.measure.programs.program import Program as ProgramSeen
 from rtmeter.measure.programs.program import ended_doubt
@@ -179,3 +180,34 @@ def test_of_a_callback_all_threads_that_call_it_are_recorded() -> None:
         (4712, "fifo", 7),
         (4713, "fifo", 7),
     ]
+
+
+@pytest.mark.parametrize(
+    ("periods", "given", "held_to"),
+    [((20, 40), None, None), ((20,), None, 20), ((20, 40), "30ms", 30), ((), None, None)],
+)
+def test_a_callback_is_held_to_its_timers_period_only_if_that_never_changed(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    periods: tuple[int, ...],
+    given: str | None,
+    held_to: int | None,
+) -> None:
+    asked: list[int | None] = []
+
+    def written_of(*given: Any, **_: Any) -> Written:
+        asked.append(given[3])
+        return Written(Followed(T, [(Program().trace, None)], None, 0), tmp_path / "rows.parquet")
+
+    monkeypatch.setattr(named, "written_of", written_of)
+    monkeypatch.setattr(named, "measured_loop", lambda *_, **__: SimpleNamespace(error=RtmeterError("")))
+    monkeypatch.setattr(named._OneCallback, "look_at", lambda *_: None)
+    every = tuple(period * MS for period in periods)
+    seen = named.Called((LOOP,), Callback("rcl_timer", (LOOP.tid,), None, None, every, True, ()))
+    attached: Any = SimpleNamespace(trace=lambda: Program().trace)
+    recorded: Any = SimpleNamespace(root=Root(), now={}, program=None, recorded=lambda _: (attached, []))
+    options = {"measurement": "loop", "adapter": "attached", "pid": 1, "duration": "1s"}
+    cell = cell_from(settle(options | ({"period": given} if given else {})), "cell", {})
+    nobody: Any = None
+    named._OneCallback(cell, recorded, seen).run(tmp_path, nobody, nobody, nobody)
+    assert asked == [None if held_to is None else held_to * MS]
