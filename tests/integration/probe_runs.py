@@ -89,15 +89,18 @@ class Probe:
 
     def end(self) -> int:
         """Waits for its end; the exit code. A server ends when its standard input closes."""
-        out, _ = self.process.communicate(timeout=200)
-        self.events += [json.loads(line) for line in out.splitlines()]
-        return self.process.returncode
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.process.stdin.close()
+        # Not by communicate(), which passes over what until() has read ahead.
+        self.events += [json.loads(line) for line in self.process.stdout]
+        return self.process.wait()
 
     def kill(self) -> None:
         """Kills it and waits for its end. Of several all are killed (``process.kill``) before one is waited
         for: it may need the other's CPU to end on."""
         self.process.kill()
-        self.process.communicate()
+        with self.process:  # closes its pipes
+            pass
         if self.process.returncode < 0:  # by this or another signal: it could not do so itself
             remove_segments()
 

@@ -44,6 +44,15 @@ def test_of_too_few_files_or_threads_it_says_what_to_raise(folder: Path, what: s
     assert codes == sorted(codes, reverse=True) and {*codes} == {0, 1}
 
 
+def test_what_it_said_before_anyone_listened_is_heard_to_the_end(tmp_path: Path) -> None:
+    """The listener of the tests themselves: a run may be over before they ask for its beginning."""
+    with probe(tmp_path, RUN) as one:
+        until(lambda: one.process.poll() is not None)
+        one.until("ready")
+        assert one.end() == 0
+        assert one.events[-1]["event"] == "end"
+
+
 def fill(output: int) -> None:
     """Fills a pipe by an end of its own, so that the probe's stays as it is."""
     end = os.open(f"/proc/self/fd/{output}", os.O_WRONLY | os.O_NONBLOCK)
