@@ -246,10 +246,11 @@ def test_without_permission_it_says_for_what_and_what_it_takes(before: dict[str,
         "from rtmeter.conditions.settings import Settings\n"
         "from rtmeter.host.root import Root\n"
         "asked = [{'timer_migration': False}, {'ksoftirqd_priority': 2}, {'isolate': '1'}]\n"
-        f"os.setegid({NOBODY}); os.seteuid({NOBODY})\n"
-        "for one in asked:\n"
+        "settings = [Settings(SystemSettings.model_validate(one), Root()) for one in asked]\n"  # imports all
+        f"os.setegid({NOBODY}); os.seteuid({NOBODY})\n"  # who may be unable to read where Python lives
+        "for one in settings:\n"
         "    try:\n"
-        "        Settings(SystemSettings.model_validate(one), Root()).__enter__()\n"
+        "        one.__enter__()\n"
         "    except Exception as error:\n"
         "        print(error)\n"
     )
