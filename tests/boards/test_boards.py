@@ -79,6 +79,19 @@ def test_the_null_adapter_gives_what_it_gives_here(board: Board, url: str, tmp_p
 
 
 @ONE
+def test_a_32_bit_system_on_a_64_bit_kernel_gets_its_probe(
+    board: Board, url: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    board.put("/usr/local/bin/uname", b"#!/bin/sh\necho aarch64\n")
+    try:
+        assert cli.invoke(["adapters", "null", "--on", url, "--json"]) == exit_codes.PASS
+    finally:
+        board.at("/usr/local/bin/uname").unlink()
+    (null,) = json.loads(capsys.readouterr().out)["adapters"]
+    assert "wakeup" in null["measures"]
+
+
+@ONE
 def test_posix_measures_there_under_conditions_that_are_put_back(
     board: Board, url: str, tmp_path: Path
 ) -> None:

@@ -48,6 +48,7 @@ def test_a_probe_for_another_machine_is_for_targets_only(folder: Path) -> None:
     assert images.image_for(probe, "aarch64") is None
 
 
+@pytest.mark.parametrize("kernel", ["armv7l", "aarch64"])
 @pytest.mark.parametrize(
     ("said", "code"),
     [
@@ -57,13 +58,14 @@ def test_a_probe_for_another_machine_is_for_targets_only(folder: Path) -> None:
     ],
 )
 def test_the_loader_that_a_target_lacks_is_that_of_the_probe_carried_there(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, said: str, code: int
+    folder: Path, monkeypatch: pytest.MonkeyPatch, said: str, code: int, kernel: str
 ) -> None:
     arm = folder / "arm" / "rtmeter-probe-null"
     loaders = (b"/lib64/ld-linux-x86-64.so.2", b"/lib/ld-linux-armhf.so.3".ljust(27, b"\0"))
     arm.write_bytes(arm.read_bytes().replace(*loaders))
     answer = f'case $last in *--describe*) echo "{said}" >&2; exit {code};; esac\n'
-    run = "uname() { echo armv7l; }\n"
+    run = f"uname() {{ echo {kernel}; }}\n"
+    run += "od() { echo 7f 45 4c 46 01 01 01; }\n"  # whatever the kernel is, its programs have 32 bits
     run += 'eval "$(printf %s "$last" | sed "s/^exec sh -c /eval /; s/exec sh -lc /eval /")"'
     monkeypatch.setenv(PROGRAM, no_ssh(folder, answer + run))
     with pytest.raises(RtmeterError) as refused:

@@ -14,7 +14,7 @@ from rtmeter.conditions.resources import File
 from rtmeter.conditions.target import clock_doubt, reached
 from rtmeter.errors import RtmeterError
 from rtmeter.host.ssh import PROGRAM
-from rtmeter.measure.probe.elf import interpreter_of, machines_of
+from rtmeter.measure.probe.elf import interpreter_of, machines_of, system_of
 from rtmeter.measure.probe.images import libc_words
 from rtmeter.model import TARGET
 
@@ -119,6 +119,20 @@ def test_a_clock_like_the_one_here_is_no_doubt(monkeypatch: pytest.MonkeyPatch, 
     here(monkeypatch, tmp_path)
     with reached(URL) as root:
         assert clock_doubt(root) is None
+
+
+@pytest.mark.parametrize(
+    ("kernel", "shell", "system"),
+    [
+        ("aarch64", b"\x7fELF\1", "armv8l"),
+        ("x86_64", b"\x7fELF\1", "i686"),
+        ("aarch64", b"\x7fELF\2", "aarch64"),
+        ("armv7l", b"\x7fELF\1", "armv7l"),
+        ("aarch64", b"", "aarch64"),
+    ],
+)
+def test_which_probes_a_system_takes_is_told_by_its_shell(kernel: str, shell: bytes, system: str) -> None:
+    assert system_of(kernel, shell) == system
 
 
 def test_what_a_probe_needs_is_read_from_its_file() -> None:

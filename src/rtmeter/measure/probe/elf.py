@@ -14,6 +14,9 @@ _MACHINES = {3: ("i386", "i686", "x86_64"), 40: ("armv6l", "armv7l", "armv8l"), 
 _MACHINES |= {183: ("aarch64",), 243: ("riscv64",)}
 """What a kernel calls itself that runs an executable of ELF machine N (elf.h, EM_*)."""
 
+_TO_NARROW = {"aarch64": "armv8l", "x86_64": "i686"}
+"""What a 64-bit kernel calls itself to 32-bit programs (setarch(8), linux32)."""
+
 _LOAD, _DYNAMIC, _INTERPRETER = 1, 2, 3  # PT_LOAD, PT_DYNAMIC, PT_INTERP
 _NEEDED, _STRINGS = 1, 5  # DT_NEEDED, DT_STRTAB
 
@@ -21,6 +24,13 @@ _NEEDED, _STRINGS = 1, 5  # DT_NEEDED, DT_STRTAB
 def machines_of(image: bytes, otherwise: str) -> tuple[str, ...]:
     """What kernels call themselves that run this ELF file."""
     return _MACHINES.get(int.from_bytes(image[18:20], "little"), (otherwise,))
+
+
+def system_of(kernel: str, shell: bytes) -> str:
+    """What the kernel, which calls itself so, calls itself to programs like its shell, of which these are the
+    first bytes: a 64-bit kernel may have a 32-bit system, as a Raspberry Pi's often has."""
+    narrow = shell.startswith(MAGIC + b"\1")
+    return _TO_NARROW.get(kernel, kernel) if narrow else kernel
 
 
 def interpreter_of(image: bytes) -> str | None:

@@ -13,7 +13,7 @@ from typing import Any, Protocol
 
 from rtmeter.errors import RtmeterError
 from rtmeter.host.ssh import Ssh
-from rtmeter.measure.probe.elf import HEAD_BYTES, MAGIC, machines_of
+from rtmeter.measure.probe.elf import HEAD_BYTES, MAGIC, machines_of, system_of
 from rtmeter.measure.probe.images import image_for, libc_words
 from rtmeter.measure.probe.probes import PREFIX, Probe, describe, find_probes
 from rtmeter.model import Doubt
@@ -58,6 +58,7 @@ class Here:
 
 _LOOK = """
 uname -m
+echo $(od -An -tx1 -N{head_bytes} /bin/sh 2>/dev/null)
 command -v {name} || echo
 """
 _MAKE_FOLDER = """
@@ -130,6 +131,14 @@ def _read_script(path: str) -> bytes:
         raise RtmeterError(message, field="script", value=path, remedy="see the path") from None
 
 
+def _bytes(told: str) -> bytes:
+    """As od(1) tells them; none if it told something else."""
+    try:
+        return bytes.fromhex(told)
+    except ValueError:
+        return b""
+
+
 class _OtherLibcError(RtmeterError):
     """The probe cannot be loaded there."""
 
@@ -151,14 +160,17 @@ class There:
     def look(self, probe: Probe) -> None:
         """Changes nothing there. Raises RtmeterError if the host cannot be reached, or is of an architecture
         for which it has no probe, or none of the same version."""
-        said = (
-            self._ssh.run(_LOOK.format(name=shlex.quote(PREFIX + probe.name)))
-            .decode(errors="replace")
-            .splitlines()
-        )
-        machine, installed = (*said[-2:], "", "")[:2]
+        machine, installed, _ = self._looked(probe)
         if image_for(probe, machine) is None:
             self._check(probe, self._executable(probe, machine, installed))
+
+    def _looked(self, probe: Probe, then: str = "echo") -> tuple[str, str, str]:
+        """For which machines its programs are, the path of the probe that is there, and what ``then`` says;
+        each empty if nothing is said."""
+        look = _LOOK.format(name=shlex.quote(PREFIX + probe.name), head_bytes=HEAD_BYTES)
+        said = self._ssh.run(look + then).decode(errors="replace").splitlines()
+        kernel, shell, installed, folder = (*said[-4:], "", "", "", "")[:4]
+        return system_of(kernel, _bytes(shell)), installed, folder
 
     def tried(self, probe: Probe) -> dict[str, Any]:
         """What the probe says of itself there. Raises RtmeterError if it does not run there, or stays."""
@@ -172,13 +184,7 @@ class There:
 
     def _found(self, probe: Probe) -> tuple[str, dict[str, Any]]:
         """The probe's path there, in a folder of its own if it is carried over; what it says of itself."""
-        name = PREFIX + probe.name
-        said = (
-            self._ssh.run(_LOOK.format(name=shlex.quote(name)) + _MAKE_FOLDER)
-            .decode(errors="replace")
-            .splitlines()
-        )
-        machine, installed, self._folder = (*said[-3:], "", "", "")[:3]
+        machine, installed, self._folder = self._looked(probe, _MAKE_FOLDER)
         path = self._executable(probe, machine, installed)
         try:
             return path, self._check(probe, path)
