@@ -106,7 +106,7 @@ class Ecal final : public rtmeter::Adapter {
     const eCAL::SVersion v = eCAL::GetVersion();
     const auto version =
         std::to_string(v.major) + "." + std::to_string(v.minor) + "." + std::to_string(v.patch);
-    sink.put("name", "ecal").put("version", "1");
+    sink.put("name", "ecal").put("version", "1").put("wire", "ecal");
     sink.put("middleware", "Eclipse eCAL").put("middleware_version", version);
     for (const char* what : {"wakeup", "roundtrip", "cycle", "chain", "discovery"})
       sink.put("measures", what);

@@ -95,7 +95,7 @@ struct Subscriber {
 class Iceoryx final : public rtmeter::Adapter {
  public:
   static void describe_static(rtmeter::Sink& sink) {
-    sink.put("name", "iceoryx").put("version", "1");
+    sink.put("name", "iceoryx").put("version", "1").put("wire", "iceoryx");
     sink.put("middleware", "Eclipse iceoryx").put("middleware_version", ICEORYX_LATEST_RELEASE_VERSION);
     for (const char* what : {"wakeup", "roundtrip", "cycle", "chain", "discovery"})
       sink.put("measures", what);

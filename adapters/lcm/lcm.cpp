@@ -45,7 +45,8 @@ class Lcm final : public rtmeter::Adapter {
   static void describe_static(rtmeter::Sink& sink) {
     const auto version = std::to_string(LCM_MAJOR_VERSION) + "." + std::to_string(LCM_MINOR_VERSION) + "." +
                          std::to_string(LCM_MICRO_VERSION);
-    sink.put("name", "lcm").put("version", "1").put("middleware", "LCM").put("middleware_version", version);
+    sink.put("name", "lcm").put("version", "1").put("wire", "lcm");
+    sink.put("middleware", "LCM").put("middleware_version", version);
     for (const char* what : {"wakeup", "roundtrip", "cycle", "chain", "discovery"})
       sink.put("measures", what);
     for (const char* drive : {"sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);

@@ -11,7 +11,7 @@ namespace rtmeter_posix {
 void Posix::describe_static(rtmeter::Sink& sink) {
   utsname system{};
   uname(&system);
-  sink.put("name", "posix").put("version", "1");
+  sink.put("name", "posix").put("version", "1").put("wire", "posix");
   sink.put("middleware", "Linux system calls").put("middleware_version", system.release);
   for (const char* what :
        {"wakeup", "timer.one_shot", "timer.periodic", "roundtrip", "request", "cycle", "chain", "discovery"})

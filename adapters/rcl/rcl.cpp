@@ -78,7 +78,7 @@ class Rcl final : public rtmeter::Adapter {
     for (const char* place : {"same_node", "same_process"}) sink.put("second_topic", place);
     for (const char* what : {"subscribers", "publishers", "background_nodes"}) sink.put("beside", what);
     for (const char* what : {"roundtrip", "request"}) sink.put("background", what);
-    rtmeter_ros::describe_brings(sink);
+    rtmeter_ros::describe_rmw_static(sink);
     kOptions.describe(sink);
   }
 

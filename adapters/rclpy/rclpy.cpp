@@ -104,7 +104,7 @@ class Rclpy final : public rtmeter::Adapter {
     for (const char* what : {"subscribers", "publishers", "background_nodes"}) sink.put("beside", what);
     for (const char* what : {"roundtrip", "request", "timer executor=multi", "cycle executor=multi"})
       sink.put("background", what);
-    rtmeter_ros::describe_brings(sink);
+    rtmeter_ros::describe_rmw_static(sink);
     kOptions.describe(sink);
   }
 

@@ -43,7 +43,7 @@ struct Wake final : ros::CallbackInterface {
 class Ros1 final : public rtmeter::Adapter {
  public:
   static void describe_static(rtmeter::Sink& sink) {
-    sink.put("name", "ros1").put("version", "1").put("middleware", "ROS 1, roscpp");
+    sink.put("name", "ros1").put("version", "1").put("middleware", "ROS 1, roscpp").put("wire", "ros1");
     sink.put("middleware_version", std::to_string(ROS_VERSION_MAJOR) + "." +
                                        std::to_string(ROS_VERSION_MINOR) + "." +
                                        std::to_string(ROS_VERSION_PATCH));

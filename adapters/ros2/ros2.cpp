@@ -103,7 +103,7 @@ class Ros2 final : public rtmeter::Adapter {
     for (const char* what : {"subscribers", "publishers", "background_nodes"}) sink.put("beside", what);
     for (const char* what : {"roundtrip", "request", "cycle components=two_threads"})
       sink.put("background", what);
-    rtmeter_ros::describe_brings(sink);
+    rtmeter_ros::describe_rmw_static(sink);
     kOptions.describe(sink);
   }
 

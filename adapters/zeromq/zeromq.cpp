@@ -73,7 +73,7 @@ class Zeromq final : public rtmeter::Adapter {
     zmq_version(&major, &minor, &patch);
     const auto version = std::to_string(major) + "." + std::to_string(minor) + "." + std::to_string(patch);
     sink.put("name", "zeromq").put("version", "1");
-    sink.put("middleware", "ZeroMQ").put("middleware_version", version);
+    sink.put("middleware", "ZeroMQ").put("middleware_version", version).put("wire", "zeromq");
     for (const char* what : {"wakeup", "roundtrip", "cycle", "chain"}) sink.put("measures", what);
     for (const char* drive : {"sleep_then_spin_some", "poll"}) sink.put("drives.cycle", drive);
     sink.put("receives.chain", "spin_once");

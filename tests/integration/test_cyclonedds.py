@@ -123,11 +123,13 @@ def test_a_network_is_not_chosen_beside_the_settings_own(tmp_path: Path, option:
     assert (error["field"], error["message"]) == (f"option {option}", "means nothing in this run")
 
 
-def test_a_network_that_is_offered_gives_way_to_the_settings(tmp_path: Path) -> None:
+@pytest.mark.parametrize("text", ["", ONE_RECEIVER])
+def test_a_network_that_is_offered_gives_way_to_the_settings(tmp_path: Path, text: str) -> None:
+    """And is then in nothing that the log says of the run; what is in effect is."""
     where = {"interface": "127.0.0.1", "peers": "127.0.0.1"}
-    offered = {"options": where, "offered": sorted(where)}
-    reader, _ = measure(tmp_path, with_settings(ONE_RECEIVER) | offered)
-    assert "interface" not in reader.meta["adapter"]
+    reader, _ = measure(tmp_path, with_settings(text) | {"options": where, "offered": sorted(where)})
+    assert reader.meta["config"]["options"] == ({} if text else where)
+    assert ("interface" in reader.meta["adapter"]) == (not text)
 
 
 def test_a_peer_that_is_no_address_is_refused(tmp_path: Path) -> None:

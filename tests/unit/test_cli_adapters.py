@@ -21,6 +21,7 @@ FACTS = {
     "receives": {"roundtrip": ["spin", "listener"]},
     "option": {"transport": "udp|shm: what carries messages"},
     "second_topic": ["same_node"],
+    "wire": "iceoryx",
 }
 
 
@@ -50,6 +51,7 @@ def test_each_is_shown_with_its_version_and_what_it_measures(
     assert "--receive spin|listener (roundtrip)" in shown
     assert "--option transport=udp|shm: what carries messages" in shown
     assert "--second-topic same_node (roundtrip)" in shown
+    assert "--server-adapter NAME, one that speaks iceoryx, too" in shown
     assert re.search(r"ros1 +broken +.*no library", shown)
     for name, known in KNOWN_ADAPTERS.items():
         line = re.search(rf"^ *{name} +{re.escape(known.middleware)} +{re.escape(known.remedy)}", shown, re.M)

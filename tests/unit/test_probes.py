@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 from pathlib import Path
 
 import pytest
 
+from rtmeter.campaign.matrix import cell_from
+from rtmeter.campaign.rules import settle
 from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
+from rtmeter.measure.can_run import refused
+from rtmeter.measure.cell import source_of
 from rtmeter.measure.probe import probes
 from rtmeter.measure.probe.known_adapters import KNOWN_ADAPTERS
+from rtmeter.model import Cell
 from waiting import until
 
 
@@ -134,3 +140,74 @@ def test_whose_round_trips_need_no_server_process() -> None:
     assert inline(by_option, server="inline")
     assert not inline(by_option)
     assert not inline(by_option, server="process", other="inline")
+
+
+def described(folder: Path, name: str, wire: str | None, *measures: str) -> None:
+    facts = {"measures": measures} | ({} if wire is None else {"wire": wire})
+    make_probe(folder, name, f"echo '{json.dumps(facts)}'")
+
+
+@pytest.fixture
+def of_two_wires(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Three of one wire (c knows no requests), one of another, one that does not say, one broken."""
+    for name in ("a", "b"):
+        described(tmp_path, name, "dds", "roundtrip", "request")
+    described(tmp_path, "c", "dds", "roundtrip")
+    described(tmp_path, "lone", "lone", "roundtrip", "request")
+    described(tmp_path, "silent", None, "roundtrip", "request")
+    make_probe(tmp_path, "broken", "exit 1")
+    monkeypatch.setattr(probes, "search_path", lambda: iter([tmp_path]))
+    return tmp_path
+
+
+def ends(client: str, server: str, measurement: str = "roundtrip") -> Cell:
+    given = {"measurement": measurement, "adapter": client, "server_adapter": server}
+    return cell_from(settle(given), "cell", {})
+
+
+@pytest.mark.parametrize(
+    ("client", "server", "measurement", "said"),
+    [
+        (
+            "a",
+            "lone",
+            "roundtrip",
+            "speaks lone; the client's adapter, a, speaks dds: neither would hear the other; choose b or c",
+        ),
+        ("a", "lone", "request", "choose b, or leave it out"),
+        (
+            "lone",
+            "a",
+            "roundtrip",
+            "speaks dds; the client's adapter, lone, speaks lone: neither would hear the other; leave it out",
+        ),
+    ],
+)
+def test_ends_of_two_wires_are_refused_with_who_would_answer(
+    of_two_wires: Path, client: str, server: str, measurement: str, said: str
+) -> None:
+    cell = ends(client, server, measurement)
+    with pytest.raises(RtmeterError) as caught:
+        source_of(cell).check()
+    assert (caught.value.field, caught.value.value) == ("server_adapter", server)
+    assert said in str(caught.value)
+    assert refused([cell]).keys() == {"cell"}
+
+
+@pytest.mark.parametrize(
+    ("client", "server"), [("a", "c"), ("silent", "a"), ("lone", "silent"), ("lone", "lone")]
+)
+def test_ends_of_one_wire_or_of_one_that_is_not_told_are_taken(
+    of_two_wires: Path, client: str, server: str
+) -> None:
+    source_of(ends(client, server)).check()
+
+
+def test_a_servers_adapter_that_cannot_be_is_refused_as_the_servers(of_two_wires: Path) -> None:
+    for server, measurement, why in (
+        ("c", "request", "does not measure"),
+        ("nope", "roundtrip", "not built"),
+    ):
+        with pytest.raises(RtmeterError, match=why) as caught:
+            source_of(ends("a", server, measurement)).check()
+        assert (caught.value.field, caught.value.value) == ("server_adapter", server)

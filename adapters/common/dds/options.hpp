@@ -95,8 +95,9 @@ struct OptionSet : rtmeter::OptionSet {
   const bool has_loan, has_peers;
 };
 
-// Options and ways to receive.
+// Whom they answer, options and ways to receive.
 inline void describe(const OptionSet& options, rtmeter::Sink& sink) {
+  sink.put("wire", "dds");
   for (const char* way : {"spin", "spin_once", "listener", "poll"}) sink.put("receives.roundtrip", way);
   for (const char* way : {"spin_once", "listener", "poll"}) sink.put("receives.cycle", way);
   options.describe(sink);

@@ -152,8 +152,9 @@ inline std::string policy_name(rmw_qos_policy_kind_t kind) {
   return name == nullptr ? "policy " + std::to_string(kind) : name;
 }
 
-// The threads that are neither the core's nor the adapter's.
-inline void describe_brings(rtmeter::Sink& sink) {
+// Whom they answer, and the threads that are neither the core's nor the adapter's.
+inline void describe_rmw_static(rtmeter::Sink& sink) {
+  sink.put("wire", "ros2");
   sink.put("brings", "*: those of the RMW that is loaded, and of rcl and what is above it");
 }
 

@@ -190,7 +190,7 @@ impl Iceoryx2 {
 impl Adapter for Iceoryx2 {
     fn describe_static(sink: &mut Sink) {
         sink.put("name", "iceoryx2").put("version", env!("CARGO_PKG_VERSION_MAJOR"));
-        sink.put("middleware", "Eclipse iceoryx2");
+        sink.put("middleware", "Eclipse iceoryx2").put("wire", "iceoryx2");
         sink.put("middleware_version", pinned_version(include_str!("../Cargo.lock"), "iceoryx2"));
         for what in ["wakeup", "roundtrip", "request", "cycle", "chain", "discovery"] {
             sink.put("measures", what);

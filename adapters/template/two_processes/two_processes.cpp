@@ -23,6 +23,8 @@ class TwoProcesses final : public rtmeter::Adapter {
   static void describe_static(rtmeter::Sink& sink) {
     sink.put("name", "two-processes").put("version", "1");
     sink.put("middleware", "tiny UDP").put("middleware_version", "1");
+    // Who names the same can be the other end; leave it out where you cannot tell.
+    sink.put("wire", "two-processes");
     for (const char* what : {"wakeup", "roundtrip", "request"}) sink.put("measures", what);
     sink.put("interfaces", "service");
     for (const char* way : {"spin", "spin_once", "poll"}) {

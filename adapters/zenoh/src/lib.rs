@@ -122,7 +122,7 @@ impl Zenoh {
 impl Adapter for Zenoh {
     fn describe_static(sink: &mut Sink) {
         sink.put("name", "zenoh").put("version", env!("CARGO_PKG_VERSION_MAJOR"));
-        sink.put("middleware", "Eclipse Zenoh");
+        sink.put("middleware", "Eclipse Zenoh").put("wire", "zenoh");
         sink.put("middleware_version", pinned_version(include_str!("../Cargo.lock"), "zenoh"));
         for (threads, what) in [
             ("rx-*", "receive, and call back"),

@@ -215,22 +215,24 @@ typedef struct rtm_timer_traits {
  * receives.<measurement> (roundtrip, request, cycle, chain, discovery: spin, spin_once, listener, poll, and
  * of requests call; repeated, default first), components (one_thread, two_threads; repeated, default first:
  * what a cycle's can be asked to run on), kernel_stamps (roundtrip: tell_stamps can be asked there),
- * option.<key> (value: "a|b|c: what it is", default first); "server: inline" when the client needs no server
- * process, "same_host" when both must be on one host; inline.<option> and same_host.<option> (repeated): its
- * values with which that is so; second_topic (same_node, same_process; repeated): where other traffic can be
- * beside a round trip. beside (repeated): what can be beside the ends of a round trip, subscribers,
- * publishers, background_nodes, or, with a value of an option only, "subscribers transport=topics".
- * poll.<option> (repeated): its values with which messages are received by polling only (receive poll);
- * background (repeated): measurements in which threads of the middleware's must run beside the measured one,
- * "cycle" or, with these components or a value of an option only, "cycle components=two_threads": a measured
- * thread of real-time priority that polls leaves them no time on its CPU, and that is refused. After start
- * also endpoint (what a client in another process needs), qos.<policy>, may_drop (feedback: where the
- * middleware may drop that of every goal by its own ways), and whatever is in effect. chosen
- * (repeated): keys of what follows from the session alone, such as a domain, port or process that nobody
- * asked for; it tells no two runs apart. Where ends find each other by discovery: discovery (what was looked
- * for, where, and who was found), others (of a client: how many other participants or nodes it knows) and
- * incompatible_qos (the policy by which found ends do not match); a client that gets no answer is asked once
- * more and shows them. */
+ * wire (what its messages are to other processes, a word such as dds: two adapters that name the same can be
+ * the two ends of a round trip or request, two that name others cannot, and are refused; left out: nobody
+ * knows, and nothing is refused), option.<key> (value: "a|b|c: what it is", default first); "server: inline"
+ * when the client needs no server process, "same_host" when both must be on one host; inline.<option> and
+ * same_host.<option> (repeated): its values with which that is so; second_topic (same_node, same_process;
+ * repeated): where other traffic can be beside a round trip. beside (repeated): what can be beside the ends
+ * of a round trip, subscribers, publishers, background_nodes, or, with a value of an option only,
+ * "subscribers transport=topics". poll.<option> (repeated): its values with which messages are received by
+ * polling only (receive poll); background (repeated): measurements in which threads of the middleware's must
+ * run beside the measured one, "cycle" or, with these components or a value of an option only, "cycle
+ * components=two_threads": a measured thread of real-time priority that polls leaves them no time on its CPU,
+ * and that is refused. After start also endpoint (what a client in another process needs), qos.<policy>,
+ * may_drop (feedback: where the middleware may drop that of every goal by its own ways), and whatever is in
+ * effect. chosen (repeated): keys of what follows from the session alone, such as a domain, port or process
+ * that nobody asked for; it tells no two runs apart. Where ends find each other by discovery: discovery (what
+ * was looked for, where, and who was found), others (of a client: how many other participants or nodes it
+ * knows) and incompatible_qos (the policy by which found ends do not match); a client that gets no answer is
+ * asked once more and shows them. */
 typedef struct rtm_adapter {
   uint32_t abi; /* RTM_ADAPTER_ABI */
 

@@ -58,6 +58,8 @@ std::string measure_name(const Config& c) {
   return name;
 }
 
+bool was_read(const std::string& option) { return asked_options().count(option) != 0; }
+
 std::string joined(const Json* list) {
   std::string text;
   if (list != nullptr && list->is_array())
@@ -332,8 +334,7 @@ void Session::refuse_unread_options(const Json& description) const {
   if (known != nullptr)
     for (const auto& [key, about] : known->as_object()) all += (all.empty() ? "" : ", ") + key;
   for (const auto& option : options_) {
-    if (asked_options().count(option.key) != 0) continue;
-    if (std::find(offered_.begin(), offered_.end(), option.key) != offered_.end()) continue;
+    if (was_read(option.key) || only_offered(option.key)) continue;
     const std::string field = std::string("option ") + option.key;
     if (known != nullptr && known->find(option.key) != nullptr)
       throw Failure(field, option.value, "means nothing in this run",
@@ -341,6 +342,21 @@ void Session::refuse_unread_options(const Json& description) const {
     throw Failure(field, option.value, "this adapter has no such option",
                   all.empty() ? "leave it out: it has none" : "choose one of " + all);
   }
+}
+
+bool Session::only_offered(const std::string& option) const {
+  return std::find(offered_.begin(), offered_.end(), option) != offered_.end();
+}
+
+Json Session::in_effect(const Json& config) const {
+  const Json* given = config.find("options");
+  if (given == nullptr || !given->is_object()) return config;
+  Json::Object read;
+  for (const auto& [key, value] : given->as_object())
+    if (was_read(key) || !only_offered(key)) read.emplace_back(key, value);
+  Json known = config;
+  known["options"] = read;
+  return known;
 }
 
 }  // namespace rtmeter

@@ -51,6 +51,8 @@ class Session {
   void tell_stamps(void* node, rtm_on_stamp on_stamp, void* user);
   // Failure if an option was given that the adapter never read: it has none such, or not in this run.
   void refuse_unread_options(const Json& description) const;
+  // The config as it was asked for, without options that were only offered and that the adapter never read.
+  Json in_effect(const Json& config) const;
   Json describe() const { return rtmeter::describe(adapter_, self_); }
   // Undoes start(): from now on nothing calls back. Also done by the destructor.
   void stop() noexcept;
@@ -92,6 +94,7 @@ class Session {
   bool broken() const noexcept { return broken_.load(std::memory_order_relaxed); }
 
  private:
+  bool only_offered(const std::string& option) const;
   bool took(int result) noexcept {
     if (result == RTM_BROKEN) broken_.store(true, std::memory_order_relaxed);
     return result == 0;

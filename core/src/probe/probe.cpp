@@ -216,13 +216,13 @@ class Run {
   void announce() {
     before_ = audit();
     check_threads(before_, config_);
-    Json facts = Json::object();
     adapter_ = session_.started() ? session_.describe() : description_;
-    facts["adapter"] = adapter_facts(Json());
-    facts["effective"] = effective(before_);
-    facts["threads"] = to_json(before_);
+    Json facts(Json::Object{{"adapter", adapter_facts(Json())},
+                            {"effective", effective(before_)},
+                            {"threads", to_json(before_)}});
     put_clocks(facts);
     log_.update(facts);
+    log_.update(Json(Json::Object{{"config", session_.in_effect(config_.as_read)}}));
     const Json* server = facts.find("adapter")->find("server");
     inline_server_ = server != nullptr && server->is_string() && server->as_string() == "inline";
     const Json* endpoint = facts.find("adapter")->find("endpoint");

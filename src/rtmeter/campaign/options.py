@@ -78,7 +78,10 @@ class CellOptions(BaseModel):
     server_adapter: Annotated[
         str | None,
         _ROUNDTRIP,
-        Field(description="Adapter of the server process (default: the client's).", exclude=True),
+        Field(
+            description="Adapter of the server process, one that answers the client's (default: the same).",
+            exclude=True,
+        ),
     ] = None
     period: Annotated[
         Duration | None,

@@ -27,6 +27,7 @@ _UNTOLD = {
             "poll",
             "background",
             "chosen",
+            "wire",
         )
     ),
     *("config.measurement", "config.mode"),

@@ -9,7 +9,7 @@ from rtmeter.conditions import Standing
 from rtmeter.conditions.target import target_of
 from rtmeter.errors import RtmeterError
 from rtmeter.host.ssh import Ssh
-from rtmeter.measure.probe import beside, given_options, polling, probes
+from rtmeter.measure.probe import beside, given_options, polling, probes, wires
 from rtmeter.measure.probe.places import There
 from rtmeter.measure.probe.supervise import OnProgress, Stop, run_probes
 from rtmeter.measure.source import Ran
@@ -85,7 +85,7 @@ def probes_for(cell: Cell) -> tuple[probes.Probe, probes.Probe | None]:
             remedy = "leave it out, or choose an adapter that uses the network"
             raise RtmeterError(message, field="hosts.component", value=host, remedy=remedy)
         other = cell.server_adapter not in (None, cell.adapter)
-        server = probes.require(str(cell.server_adapter), measurement) if other else probe
+        server = _of_server(str(cell.server_adapter), probe, measurement) if other else probe
         if host != LOCAL:
             _check_reach("options", cell.config.get("options", {}), probe)
             _check_reach("server_options", cell.server_options or {}, server)
@@ -104,6 +104,17 @@ def probes_for(cell: Cell) -> tuple[probes.Probe, probes.Probe | None]:
         message = f"means nothing for the adapter {cell.adapter}: its server is a part of the client"
         raise RtmeterError(message, field="hosts.component", value=host, remedy="leave it out")
     return probe, None
+
+
+def _of_server(name: str, client: probes.Probe, measurement: str) -> probes.Probe:
+    """The probe of a server's own adapter. Raises RtmeterError if there is none, or not for this client."""
+    try:
+        server = probes.require(name, measurement)
+    except RtmeterError as error:
+        error.field = "server_adapter"
+        raise
+    wires.check(client, server, measurement)
+    return server
 
 
 def _options(cell: Cell) -> Mapping[str, str]:

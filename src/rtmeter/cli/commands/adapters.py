@@ -129,6 +129,8 @@ def _show(found: list[dict[str, Any]], missing: list[dict[str, Any]]) -> None:
         for what in entry.get("beside", ()):
             name, _, needs = what.partition(" ")
             words.append(f"--{name.replace('_', '-')} (roundtrip{', with ' + needs if needs else ''})")
+        if wire := entry.get("wire"):
+            words.append(f"--server-adapter NAME, one that speaks {wire}, too")
         words += [f"--option {key}={meaning}" for key, meaning in options.items()]
         if words:
             out.print(f"{entry['name']}:", *(f"  {visible(line)}" for line in words), sep="\n", markup=False)

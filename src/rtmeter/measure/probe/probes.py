@@ -37,6 +37,12 @@ class Probe:
         return tuple(self.facts.get("measures", ()))
 
     @property
+    def wire(self) -> str | None:
+        """What its messages are to other processes: who says the same answers it. None if it does not say."""
+        said = self.facts.get("wire")
+        return said if isinstance(said, str) else None
+
+    @property
     def scripted(self) -> bool:
         """Whether its clock is a script's: no time passes, so nothing disturbs it and it disturbs nobody."""
         return self.facts.get("clock") == "scripted"

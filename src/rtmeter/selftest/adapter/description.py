@@ -50,6 +50,9 @@ def _faults(subject: CheckedProbe) -> Iterator[str]:
     yield from (f"{key} is missing" for key in _TEXTS if not isinstance(facts.get(key), str))
     if facts.get("name") != subject.probe.name:
         yield f"it calls itself {facts.get('name')!r}, and its file {subject.probe.name!r}"
+    wire = facts.get("wire", facts.get("name"))
+    if not isinstance(wire, str) or not wire.strip():
+        yield f"its wire is {wire!r}: name one, once, or leave it out"
     measures = facts.get("measures", [])
     if not measures:
         yield "measures names nothing"
