@@ -94,6 +94,23 @@ def test_what_a_session_chose_by_itself_is_no_difference() -> None:
     assert [one.name for one in differences(asked, elsewhere)] == ["adapter_facts.domain"]
 
 
+def test_the_servers_middleware_is_told_where_it_differs_in_another_way_than_the_clients() -> None:
+    def ends(client: str, server: str | None, **more: Any) -> CellRecord:
+        theirs = None if server is None else {"middleware_version": server} | more
+        return record_of(
+            FACTS | {"adapter_facts": {"middleware_version": client}, "server_adapter_facts": theirs}
+        )
+
+    def names(a: CellRecord, b: CellRecord) -> list[str]:
+        return [one.name for one in differences(a, b)]
+
+    assert names(ends("1", "1"), ends("1", "2")) == ["server_adapter_facts.middleware_version"]
+    assert names(ends("1", "1"), ends("2", "2")) == ["adapter_facts.middleware_version"]
+    assert names(ends("1", "1"), ends("1", None)) == names(ends("1", None), ends("1", "2")) == []
+    by_itself = {"port": "7", "measures": ["roundtrip"], "chosen": ["port"]}
+    assert names(ends("1", "1", **by_itself), ends("1", "1", port="8")) == []
+
+
 def test_a_tracefs_instance_which_has_another_name_each_time_is_no_condition() -> None:
     def traced(number: int, **more: Any) -> CellRecord:
         made = {f"/sys/kernel/tracing/instances/rtmeter-{number}": "made"}

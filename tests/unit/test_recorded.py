@@ -13,6 +13,7 @@ from sample_logs import headers, joined, json_frame, row_frame, wakeup_log
 
 from rtmeter.campaign.matrix import cell_from
 from rtmeter.campaign.rules import settle
+from rtmeter.judge.conditions import in_one_line
 from rtmeter.measure.source import Ran
 from rtmeter.measure.source.record import Logs, record_cell, tidy
 from rtmeter.model import ABSENT, LOST, SERVED, WARM_UP_FLAG, Outcome
@@ -101,6 +102,20 @@ def test_what_the_server_lost_and_doubted_is_said_of_the_cell(tmp_path: Path) ->
     assert record.valid and types(record) == ["its_own", "server_overflow"]
     assert record.warnings[0].message == "server: the measured thread is slow"
     assert "4 rows of the server were lost" in record.warnings[1].message
+
+
+def test_what_the_servers_adapter_says_of_itself_is_kept_and_told_beside_the_number(tmp_path: Path) -> None:
+    theirs = {"middleware": "Fast DDS", "middleware_version": "2.9.1"}
+    record = recorded(tmp_path, *ends(adapter=theirs), measurement="roundtrip")
+    assert record.server_adapter_facts == theirs
+    assert "server of Fast DDS 2.9.1" in in_one_line(record)
+    assert "server fastdds (Fast DDS 2.9.1)" in in_one_line(record.changed(server_adapter="fastdds"))
+    alike = record.changed(adapter_facts=theirs)
+    assert not any(part.startswith("server") for part in in_one_line(alike))
+
+
+def test_a_run_without_a_server_has_nothing_of_one(tmp_path: Path) -> None:
+    assert recorded(tmp_path, ends()[0], measurement="roundtrip").server_adapter_facts is None
 
 
 @pytest.mark.parametrize("lost", [0, 2])

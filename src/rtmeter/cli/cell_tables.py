@@ -188,7 +188,7 @@ def _show_conditions(record: CellRecord, out: Console, *, machine_only: bool = F
     if record.imported:
         out.print(*provenance(record, record.imported), sep="\n", markup=False)
         return
-    machine, facts, effective = record.machine, record.adapter_facts, record.effective
+    machine, effective = record.machine, record.effective
     if machine:
         about = (machine.get(key, "?") for key in ("cpu_model", "cpus_online", "kernel", "kernel_version"))
         out.print("machine: {}, {} CPUs, Linux {} {}".format(*about), markup=False)
@@ -206,9 +206,9 @@ def _show_conditions(record: CellRecord, out: Console, *, machine_only: bool = F
     parts += words.crowd(record.config)
     parts += words.traced(record.instrument, record.counters) if record.measurement == "loop" else []
     parts += condition_words.in_words(record.conditions)
-    middleware = f"{facts.get('middleware', '')} {facts.get('middleware_version', '')}".strip()
-    of = "" if middleware in ("", "none") else f"; {middleware}"
-    out.print(f"conditions: {', '.join(parts)}{of}", markup=False)
+    ends = (condition_words.middleware(record.adapter_facts), condition_words.server(record))
+    told = [end for end in ends if end not in ("", "none")]
+    out.print("; ".join([f"conditions: {', '.join(parts)}", *told]), markup=False)
 
 
 def provenance(record: CellRecord, imported: Provenance) -> Iterator[str]:

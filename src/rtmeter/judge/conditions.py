@@ -8,7 +8,7 @@ from typing import Any
 
 from rtmeter.machine.causes import Suspicion, suspicions
 from rtmeter.results import words
-from rtmeter.results.condition_words import carried, in_words, most_of
+from rtmeter.results.condition_words import carried, in_words, middleware, most_of, server
 from rtmeter.results.record import CellRecord
 
 _IN_EFFECT = {"lock_memory": "memory_locked"}
@@ -42,8 +42,8 @@ class Setting:
 
 def in_one_line(record: CellRecord, *repeats: CellRecord) -> list[str]:
     """What a number of this cell must not be shown without, or one of it and its other ``repeats``."""
-    facts, machine = record.adapter_facts, record.machine
-    adapter = " ".join(str(facts[key]) for key in ("middleware", "middleware_version") if facts.get(key))
+    machine = record.machine
+    adapter = middleware(record.adapter_facts)
     kernel = " ".join(str(machine[key]) for key in ("kernel", "kernel_version") if machine.get(key))
     cpus = machine.get("cpus_online")
     policy = words.setting("scheduling", record.effective.get("scheduling"))
@@ -52,7 +52,7 @@ def in_one_line(record: CellRecord, *repeats: CellRecord) -> list[str]:
     parts = [
         f"{words.measurement(record.meta)} of {record.adapter}" + (f" ({adapter})" if adapter else ""),
         f"imported from {record.imported.file}" if record.imported else "",
-        f"server {record.server_adapter}" if record.server_adapter not in (None, record.adapter) else "",
+        server(record),
         f"{'timeout' if record.mode == 'one_shot' else 'every'} {words.setting('_ns', record.tick_ns)}",
         f"{n:,} release{'' if n == 1 else 's'}" if n is not None else "",
         _since_its_start(record),

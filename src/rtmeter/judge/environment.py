@@ -10,12 +10,16 @@ from rtmeter.results import words
 from rtmeter.results.record import CellRecord
 from rtmeter.statistics.quantities import grid_inferred
 
-_SECTIONS = ("config", "effective", "server_config", "hosts", "adapter_facts", "machine", "server_machine")
+_ADAPTER, _SERVERS = "adapter_facts", "server_adapter_facts"
+_SECTIONS = (
+    *("config", "effective", "server_config", "hosts", _ADAPTER, _SERVERS, "machine", "server_machine"),
+)
 _OF_THE_CELL = ("measurement", "mode", "adapter", "server_adapter", "rtmeter")
 
 _UNTOLD = {
     *(
-        f"adapter_facts.{it_could}"
+        f"{section}.{it_could}"
+        for section in (_ADAPTER, _SERVERS)
         for it_could in (
             "measures",
             "drives",
@@ -101,9 +105,11 @@ def differences(a: CellRecord, b: CellRecord) -> list[Difference]:
 
     What either session chose by itself, a domain or a port that nobody asked for, is none of them. A setting
     in effect is told only where what was asked is the same; of drive, threads and idle states
-    only what is in effect, where that is known.
+    only what is in effect, where that is known. Facts of the server's adapter are told where they are known
+    of both, and differ in another way than the client's.
     """
     first, second = dict(_conditions(a)), dict(_conditions(b))
+    servers_known = None not in (a.server_adapter_facts, b.server_adapter_facts)
     for name in _IDS:
         if None in (first.get(name), second.get(name)):  # the host name decides
             first.pop(name, None), second.pop(name, None)
@@ -117,10 +123,14 @@ def differences(a: CellRecord, b: CellRecord) -> list[Difference]:
     if inferred[0] != inferred[1]:
         refusing |= {GRID: "a grid inferred from callbacks against a known one"}
     found = []
-    chosen = {f"adapter_facts.{fact}" for record in (a, b) for fact in record.adapter_facts.get("chosen", ())}
+    chosen = {*_chosen(a), *_chosen(b)}
     for name in [*first, *(name for name in second if name not in first)]:
         mine, other = first.get(name), second.get(name)
-        key = name.rpartition(".")[2]
+        section, _, key = name.rpartition(".")
+        if section == _SERVERS:
+            of_client = tuple(facts.get(f"{_ADAPTER}.{key}") for facts in (first, second))
+            if not servers_known or (mine, other) == of_client:
+                continue
         asked = f"config.{key}"
         explained = name.startswith("effective.") and first.get(asked) != second.get(asked)
         if mine != other and not explained and name not in chosen:
@@ -128,6 +138,13 @@ def differences(a: CellRecord, b: CellRecord) -> list[Difference]:
             told_as = words.setting(key, mine), words.setting(key, other)
             found.append(Difference(name, *told_as, known, refusing.get(name)))
     return found
+
+
+def _chosen(record: CellRecord) -> Iterator[str]:
+    """Facts that follow from the session alone."""
+    for section in (_ADAPTER, _SERVERS):
+        for fact in (getattr(record, section) or {}).get("chosen", ()):
+            yield f"{section}.{fact}"
 
 
 def _middleware(record: CellRecord) -> tuple[Any, ...]:

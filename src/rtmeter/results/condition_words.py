@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from rtmeter.model import Doubt
+from rtmeter.results.record import CellRecord
 from rtmeter.values import format_duration
 
 _MBIT = 1e6
@@ -40,6 +41,19 @@ def unfit(kind: object) -> str | None:
     if kind == EMULATED:
         return f"emulated processor ({EMULATED}): its timing means nothing"
     return f"virtual machine ({'of unknown kind' if kind is True else kind}): unfit for absolute claims"
+
+
+def middleware(facts: Mapping[str, Any]) -> str:
+    """What an adapter's facts name, with its version; empty if nothing."""
+    return " ".join(str(facts[key]) for key in ("middleware", "middleware_version") if facts.get(key))
+
+
+def server(record: CellRecord) -> str:
+    """Whose server answered, where that is another adapter, or of another middleware; else empty."""
+    own, theirs = middleware(record.adapter_facts), middleware(record.server_adapter_facts or {})
+    if record.server_adapter not in (None, record.adapter):
+        return f"server {record.server_adapter}" + (f" ({theirs})" if theirs else "")
+    return f"server of {theirs}" if theirs not in ("", own) else ""
 
 
 def which_cells(names: Sequence[str], of: int, things: str = "cells") -> str:

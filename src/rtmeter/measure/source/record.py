@@ -115,6 +115,7 @@ def recorded(cell: Cell, outcome: Outcome, found: Gathered, folder: Path, ran: R
             "beside": found.beside,
             "path": _path(meta, server),
             "adapter_facts": meta.adapter,
+            "server_adapter_facts": (server.adapter or None) if server else None,
             "clock_offset": clocks.facts() if clocks else None,
             "kernel_stamps": kernel_stamps.facts(meta, server),
             "missing": found.missing,

@@ -83,6 +83,7 @@ class CellRecord(RecordPart):
     grid: GridFacts
     ticks: str | None
     adapter_facts: AdapterFacts
+    server_adapter_facts: AdapterFacts | None = None
     machine: MachineFacts
     clock: Clock
     clock_offset: ClockOffsetFacts | None
