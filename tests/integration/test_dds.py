@@ -223,4 +223,6 @@ def test_the_campaign_of_all_pairs_runs(tmp_path: Path, adapters: tuple[str, ...
     for cell in cells:  # what lets implementations match is set of those that are to
         wanted = "no" if cell["adapter"] == cell["server_adapter"] else "yes"
         assert cell["adapter_facts"]["interoperable"] == wanted
+        theirs = cell["server_adapter_facts"]
+        assert (theirs["name"], theirs["interoperable"]) == (cell["server_adapter"], wanted)
         assert cell["config"].get("options", {}) == {}
