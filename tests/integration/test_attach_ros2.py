@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 import ros_runs
 from attached import here, left_instances, left_probes
+from explained_attached import assert_explained
 
 from front import rtmeter, running
 from rigs_here import URL, board_at, program, traceable
@@ -182,6 +183,22 @@ def test_callbacks_of_a_target_are_cells_with_their_nodes_names(
         stamps = [ns for ns in stamps if jobs[0][0] <= ns <= jobs[-1][1]]
         assert len(stamps) == len(jobs) > 10
         assert all(wake < ns < free for (wake, free), ns in zip(jobs, stamps, strict=True))
+
+
+@here
+def test_each_callback_has_the_causes_of_its_late_releases_by_the_one_recording(
+    node: Command, tmp_path: Path
+) -> None:
+    if not traceable():
+        pytest.skip("in a PID namespace")
+    asked = ("--explain", "--deadline", "1us", "--duration", "1500ms", "--out", tmp_path / "cells")
+    done = rtmeter("attach", "--ros2", *asked, "--", *node, tmp_path / "own.txt")
+    assert done.code == 2, done.err
+    cells = [*(tmp_path / "cells").iterdir()]
+    assert {store.read_cell(cell).adapter_facts["callback"] for cell in cells} == OWN_NAMES.keys()
+    assert len({(cell / "trace.parquet").stat().st_ino for cell in cells}) == 1
+    for cell in cells:
+        assert_explained(cell)
 
 
 @here

@@ -13,13 +13,14 @@ from rtmeter.campaign.rules import ATTACHED
 from rtmeter.conditions.component import Component
 from rtmeter.conditions.recording import Recording
 from rtmeter.conditions.settings import NOT_JOINED, OF_GROUPS, Launchers, Settings
+from rtmeter.conditions.shared_recording import SharedRecording
 from rtmeter.conditions.strain import measured_cpus, strain_of
 from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
 from rtmeter.model import LOCAL, Cell, Doubt
 from rtmeter.trace.choice import TraceChoice
 
-__all__ = ["NOT_JOINED", "OF_GROUPS", "ConditionPart", "Launchers", "Standing", "applied"]
+__all__ = ["NOT_JOINED", "OF_GROUPS", "ConditionPart", "Launchers", "SharedRecording", "Standing", "applied"]
 
 
 class ConditionPart(Protocol):
@@ -97,13 +98,15 @@ class Standing:
         return next((error for part in self._parts if (error := part.failure()) is not None), None)
 
 
-def parts_of(cell: Cell, folder: Path, root: Root, *, real_time: bool) -> Iterator[ConditionPart]:
+def parts_of(
+    cell: Cell, folder: Path, root: Root, *, real_time: bool, recording: SharedRecording | None = None
+) -> Iterator[ConditionPart]:
     """The parts that the cell asks for, in the order they are entered: what another host has (first, for it
     may be out of reach), settings; traffic, load, monitor; the kernel's events. Each is entered before the
-    next is made."""
+    next is made. ``recording``: as in applied()."""
     if cell.hosts.get("component", LOCAL) != LOCAL:
         yield Component(cell, folder, root)
-    traced, settings = bool(cell.conditions.get("explain")), None
+    traced, settings = recording is None and bool(cell.conditions.get("explain")), None
     if "settings" in cell.conditions or traced:
         asked = SystemSettings.model_validate(cell.conditions.get("settings", {}))
         settings = Settings(asked, root, strict=bool(cell.conditions.get("strict")), traced=traced)
@@ -114,6 +117,8 @@ def parts_of(cell: Cell, folder: Path, root: Root, *, real_time: bool) -> Iterat
         choice = TraceChoice.of(cell.conditions["explain"])
         where = settings.instance, folder, measured_cpus(cell), root
         yield Recording(*where, deadline_ns, choice, has_log=cell.adapter != ATTACHED)
+    if recording is not None:
+        yield recording.part(folder)
 
 
 @contextmanager
@@ -123,15 +128,17 @@ def applied(
     root: Root = Root(),  # noqa: B008
     *,
     real_time: bool = True,
+    recording: SharedRecording | None = None,
 ) -> Iterator[Standing]:
     """The cell's conditions, from before its probes start until they have ended.
 
     ``folder`` is the cell's, for what a part stores; ``real_time``: whether others on the machine can make it
-    late, as on a scripted clock nobody can. Raises RtmeterError for what cannot be had.
+    late, as on a scripted clock nobody can; ``recording``: of several cells together, which what measures
+    them makes, instead of one of its own. Raises RtmeterError for what cannot be had.
     """
     standing = Standing(cell.conditions, root)
     with ExitStack() as stack:
-        for part in parts_of(cell, folder, root, real_time=real_time):
+        for part in parts_of(cell, folder, root, real_time=real_time, recording=recording):
             entered: AbstractContextManager[object] = part
             stack.enter_context(entered)
             standing.add(part)

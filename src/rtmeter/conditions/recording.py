@@ -70,7 +70,7 @@ class Recording:
         try:
             write_trace(self._recorder.parts(), self._folder / FILE, self._recorder.kept)
         except (RtmeterError, OSError) as error:
-            self._failure = error if isinstance(error, RtmeterError) else _unwritable(error)
+            self._failure = error if isinstance(error, RtmeterError) else unwritable(error)
             return
         finally:
             self._recorder.tidy()
@@ -131,7 +131,8 @@ class Recording:
 _MORE_ROOM = "give it more room (explain: {size: 1GiB}, or --explain-with size=1GiB), or measure less long"
 
 
-def _unwritable(error: OSError) -> RtmeterError:
+def unwritable(error: OSError) -> RtmeterError:
+    """Why there is no trace."""
     message = f"the trace cannot be written: {(error.strerror or str(error)).lower()}"
     return RtmeterError(message, field="explain", remedy="free space there, or leave it out")
 

@@ -65,13 +65,14 @@ def run_cell(
     *,
     keep_empty: bool = True,
     source: Source | None = None,
+    recording: conditions.SharedRecording | None = None,
 ) -> CellRecord:
     """Measures the cell and stores it at ``path``; returns its record.
 
     A run that fails is stored as failed, with whatever it measured; unless ``keep_empty``, not if that
     is nothing. One whose adapter is not built here is stored as skipped. ``source``: where it is another than
-    source_of(). Raises RtmeterError only if the result cannot be written: what there is of it is then in
-    ``<path>.partial``.
+    source_of(); ``recording``: the one that it makes for several cells. Raises RtmeterError only if the
+    result cannot be written: what there is of it is then in ``<path>.partial``.
     """
     new = store.NewCell(path)
     stop.keeping = False
@@ -84,7 +85,9 @@ def run_cell(
         with machine_of(cell) as root:
             own = machine_id(root)
             ran = replace(ran, machine_id=own, server_machine_id=own)
-            endured = conditions.applied(cell, new.folder, root, real_time=source.real_time)
+            endured = conditions.applied(
+                cell, new.folder, root, real_time=source.real_time, recording=recording
+            )
             with store.writing(new.folder), endured as standing:
                 ran = _looked(ran, cell, standing)
                 if TARGET in cell.hosts:

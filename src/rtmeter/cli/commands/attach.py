@@ -113,7 +113,7 @@ def _run(cell: Cell, *, everyone: bool, only_look: bool, out: Path | None, wait:
             return _measured([(cell, path, source)], stop, as_json=as_json)
         together = stack.enter_context(Together(cell, stop))
         cells = [(one, path / one.id, own) for one, own in together.sources()]
-        return _measured(cells, stop, as_json=as_json)
+        return _measured(cells, stop, together.recording, as_json=as_json)
 
 
 def _run_by_name(cell: Cell, *, only_look: bool, out: Path | None, wait: bool, as_json: bool) -> int:
@@ -134,11 +134,11 @@ def _run_by_name(cell: Cell, *, only_look: bool, out: Path | None, wait: bool, a
         store.check_free(path, "--out")
         named = stack.enter_context(ByName(cell, stop))
         cells = [(one, path / one.id, own) for one, own in named.sources()]
-        return _measured(cells, stop, as_json=as_json)
+        return _measured(cells, stop, named.recording, as_json=as_json)
 
 
-def _measured(cells: list[tuple[Cell, Path, Any]], stop: Any, *, as_json: bool) -> int:
-    """Measures each, shows it, and returns the worst of what they come to."""
+def _measured(cells: list[tuple[Cell, Path, Any]], stop: Any, recording: Any = None, *, as_json: bool) -> int:
+    """Measures each, shows it, and returns the worst of what they come to; ``recording``: see run_cell()."""
     from rtmeter.api.summaries import cell_summary
     from rtmeter.cli.cell_tables import show_cell
     from rtmeter.cli.output import print_doubts, print_json
@@ -146,7 +146,8 @@ def _measured(cells: list[tuple[Cell, Path, Any]], stop: Any, *, as_json: bool) 
 
     records = []
     for cell, path, source in cells:
-        record = runner.run_cell(cell, path, stop, lambda _: None, keep_empty=len(cells) > 1, source=source)
+        own = {"source": source, "recording": recording}
+        record = runner.run_cell(cell, path, stop, lambda _: None, keep_empty=len(cells) > 1, **own)
         records.append((record, path))
         if record.error is not None and len(cells) == 1:
             print_doubts(record.warnings, record.error)

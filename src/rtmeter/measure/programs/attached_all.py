@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from typing import Self
 
-from rtmeter.conditions import Standing
+from rtmeter.conditions import SharedRecording, Standing
 from rtmeter.conditions.target import held, reached
 from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
@@ -25,7 +25,7 @@ from rtmeter.measure.programs.program import meant_words, started_by
 from rtmeter.model import LOCAL, TARGET, Cell, Doubt, Outcome
 from rtmeter.values import slug
 
-_ONE_BY_ONE = ("settings", "load", "traffic", "explain")
+_ONE_BY_ONE = ("settings", "load", "traffic")
 
 
 class Together:
@@ -34,6 +34,8 @@ class Together:
     def __init__(self, cell: Cell, stop: Stop) -> None:
         self._cell, self._stop, self._root = cell, stop, Root()
         self._recorded: tuple[Attached, list[Doubt]] | None = None
+        self.recording = SharedRecording(cell) if cell.conditions.get("explain") else None
+        """Of all cells together."""
 
     def __enter__(self) -> Self:
         asked = self._cell.config["attach"]
@@ -98,30 +100,42 @@ class Together:
         """Raises RtmeterError if the cells ask for conditions."""
         for name in _ONE_BY_ONE:
             if name in self._cell.conditions:
-                remedy = "measure the threads one by one, with --thread"
-                raise RtmeterError(f"contradicts {name}", field=option, value="yes", remedy=remedy)
+                message = f"contradicts {name}, which holds while one thread is measured"
+                remedy = "leave it out, or measure the threads one by one, with --thread"
+                raise RtmeterError(message, field=option, value="yes", remedy=remedy)
 
     def recorded(self, folder: Path) -> tuple[Attached, list[Doubt]]:
         """All of them, once; ``folder`` is for the pages."""
         if self._recorded is None:
             own = ByAttaching(self._cell)
-            beside = tempfile.TemporaryDirectory(prefix=".rows-", dir=folder.parent)
-            rows = Path(self._stack.enter_context(beside))
+            rows = self._beside(folder, ".rows-")
             asked = own.period_ns, own.warm_up_ns, own.overdue_ns
             files = {task.tid: rows / f"{task.tid}.parquet" for task in self.tasks}
             self._following = {
                 tid: Following(tid, file, *asked, until_wake=own.until_wake) for tid, file in files.items()
             }
-            with Attached(
+            of_threads = Attached(
                 [*self._following],
                 folder,
                 self._root,
                 is_32_bit=self.program.is_32_bit,
                 follow=[*self._following.values()],
-            ) as attached:
+            )
+            with self._explained(folder), of_threads as attached:
                 doubts = self._meeting.wait(self.program, self.tasks, self._over)
             self._recorded = attached, doubts
         return self._recorded
+
+    def _explained(self, folder: Path) -> AbstractContextManager[object]:
+        """Records all that happens, too, if that is asked."""
+        if self.recording is None:
+            return nullcontext()
+        return self.recording.into(self._beside(folder, ".trace-"), self._root)
+
+    def _beside(self, folder: Path, prefix: str) -> Path:
+        """A folder beside the cell's, until all cells are stored."""
+        made = tempfile.TemporaryDirectory(prefix=prefix, dir=folder.parent)
+        return Path(self._stack.enter_context(made))
 
     def _over(self) -> bool:
         return all(one.over() for one in self._following.values())

@@ -166,7 +166,7 @@ class ByName(Together):
     def recorded(self, folder: Path) -> tuple[Attached, list[Doubt]]:
         """All of them, once; ``folder`` is for the pages."""
         if self._recorded is None:
-            with self._attached(self.tasks, folder) as attached:
+            with self._explained(folder), self._attached(self.tasks, folder) as attached:
                 doubts = self._meeting.wait(self.program, self.tasks)
             self.now = {(c.callback.kind, c.callback.handle): c for c in self.of(attached, self.tasks)}
             self._recorded = attached, [*doubts, *_lacking(self.found), *self._unnamed()]

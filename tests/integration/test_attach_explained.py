@@ -1,0 +1,84 @@
+"""`rtmeter attach --all --explain`: one recording of the kernel's events, and causes for every cell."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+import pytest
+from attached import compiled, here, left_instances, names_of, records, switches
+from explained_attached import assert_explained
+
+from front import ended, rtmeter, running
+from rigs_here import traceable
+from rtmeter.results import store
+from waiting import until
+
+pytestmark = [here, pytest.mark.skipif(not traceable(), reason="in a PID namespace")]
+
+LOOPS = {"fast", "middle", "slow"}
+
+
+@pytest.fixture(scope="module")
+def cells(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]]:
+    """Of three threads, by name; ended by SIGINT in the midst of it."""
+    folder = tmp_path_factory.mktemp("explained")
+    process = subprocess.Popen(["nice", "-n", "-20", compiled("three_loops", folder)])
+    out = folder / "cells"
+    try:
+        until(lambda: names_of(process.pid).keys() >= LOOPS, of=process)
+        tids = [tid for name, tid in names_of(process.pid).items() if name in LOOPS]
+        asked = ("--all", "--explain", "--duration", "1h", "--deadline", "1us", "--out", out)
+        with running("attach", "--pid", process.pid, *asked) as front:
+            until(lambda: any(out.glob(".rows-*")) and records(front), of=front)  # it has looked at them
+            before = {tid: switches(process.pid, tid) for tid in tids}
+            until(lambda: all(switches(process.pid, tid) >= before[tid] + 60 for tid in tids), of=front)
+            front.send_signal(signal.SIGINT)
+            done = ended(front)
+        assert process.poll() is None
+    finally:
+        process.kill()
+        process.wait(60)
+    found = {store.read_cell(cell).adapter_facts["thread"]: cell for cell in out.iterdir()}
+    assert (done.code, found.keys()) == (1, LOOPS), done.err  # nothing but cells is there
+    yield found
+
+
+def test_every_cell_has_the_one_recording_and_says_the_same_of_it(cells: dict[str, Path]) -> None:
+    records = [store.read_cell(cell) for cell in cells.values()]
+    assert {(record.status, record.valid) for record in records} == {("interrupted", True)}
+    [traced] = {str(record.conditions["achieved"]["trace"]) for record in records}
+    assert "'kept': None" in traced
+    assert len({(cell / "trace.parquet").stat().st_ino for cell in cells.values()}) == 1
+    assert not [name for name in left_instances() if not Path("/proc", name.split("-")[2]).exists()]
+
+
+@pytest.mark.parametrize("name", sorted(LOOPS))
+def test_every_late_release_of_each_thread_is_explained(cells: dict[str, Path], name: str) -> None:
+    assert_explained(cells[name])
+
+
+def test_the_recording_is_of_all_of_them(cells: dict[str, Path]) -> None:
+    records = [store.read_cell(cell) for cell in cells.values()]
+    threads = {one["tid"] for record in records for one in record.threads.client}
+    assert len(threads) == len(LOOPS)
+    for cell in cells.values():
+        seen = pc.unique(pq.read_table(cell / "trace.parquet", columns=["target"])["target"]).to_pylist()
+        assert threads <= {*seen}
+
+
+def test_report_export_and_archive_read_such_a_cell_as_any_other(
+    cells: dict[str, Path], tmp_path: Path
+) -> None:
+    cell = cells["middle"]
+    done = rtmeter("report", cell, "--out", tmp_path / "report.html")
+    assert done.code == 0, done.err
+    assert "late releases" in (tmp_path / "report.html").read_text()
+    done = rtmeter("export", cell, "--format", "perfetto", "--out", tmp_path / "trace")
+    assert done.code == 0 and (tmp_path / "trace").stat().st_size > 0, done.err
+    done = rtmeter("archive", "add", cell, "--to", tmp_path / "archive")
+    assert done.code == 0, done.err
