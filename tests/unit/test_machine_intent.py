@@ -374,6 +374,16 @@ def test_a_normal_thread_that_runs_is_made_real_time_where_it_is(
     assert [item["tid"] for item in listed] == [300]
 
 
+def test_threads_any_of_which_does_a_job_are_looked_at_together(machine: PlantedMachine) -> None:
+    machine.plant(task(700, "one", "fifo", 80, allowed="1") | task(701, "two", allowed="0"))
+    own = {one.tid: one for one in read_tasks(machine.root)}
+    intent = intent_of_thread(own[700], machine.root, [own[701]])
+    assert intent == Intent(None, Scheduling("other"), thread=700, others=(701,))
+    found = machine.findings(replace(intent, cpus=(0,)))
+    assert found["normal_policy"].fix.startswith("chrt --fifo --pid 80 700; chrt --fifo --pid 80 701, or")
+    assert [item["tid"] for item in found["cpu_shared"].items] == [300]
+
+
 @pytest.mark.parametrize(
     ("kernel", "programs", "emulated"),
     [("x86_64", "i686", False), ("aarch64", "armv8l", False), ("x86_64", "armv7l", True)],

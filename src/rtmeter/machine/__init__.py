@@ -76,15 +76,18 @@ def intent_of(cell: Cell) -> Intent:
     )
 
 
-def intent_of_thread(task: Task, root: Root) -> Intent:
-    """What a thread that runs already is."""
+def intent_of_thread(task: Task, root: Root, others: Sequence[Task] = ()) -> Intent:
+    """What a thread that runs already is; with ``others``, any of which does the same, what all are together:
+    on the CPUs of each, with the policy of the least urgent."""
+    tasks = (task, *others)
     online = Machine(root, Intent()).online
-    allowed = (allowed_cpus(root, task) or online) & online
-    scheduling = Scheduling(task.policy, task.priority)
+    allowed = frozenset(cpu for one in tasks for cpu in (allowed_cpus(root, one) or online) & online)
+    scheduling = min((Scheduling(one.policy, one.priority) for one in tasks), key=lambda one: one.rank)
     return Intent(
         cpus=tuple(sorted(allowed)) if allowed < online else None,
         scheduling=scheduling if scheduling.rank else Scheduling("other"),
         thread=task.tid,
+        others=tuple(one.tid for one in others),
     )
 
 

@@ -28,12 +28,19 @@ DEFAULT_SCHEDULING = Scheduling("fifo", priority=80)
 @dataclass(frozen=True, slots=True)
 class Intent:
     """What is to be measured: on which CPUs (None: any), with which policy and priority, and whether it
-    goes through the network; ``thread``: its id, of one that runs already."""
+    goes through the network; ``thread``: its id, of one that runs already, ``others``: of those beside it,
+    any of which does the same."""
 
     cpus: tuple[int, ...] | None = None
     scheduling: Scheduling = DEFAULT_SCHEDULING
     workload: Workload = "cyclic"
     thread: int | None = None
+    others: tuple[int, ...] = ()
+
+    @property
+    def threads(self) -> tuple[int, ...]:
+        """All that run already."""
+        return () if self.thread is None else (self.thread, *self.others)
 
     @property
     def rank(self) -> int:

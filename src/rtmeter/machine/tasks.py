@@ -58,11 +58,12 @@ _STOPPERS = ("migration/", "stopper/")
 def check(machine: Machine) -> Iterator[Finding]:
     """Tasks at or above the intended priority, and those on the intended CPUs."""
     if not machine.intent.is_real_time:
-        tid = machine.intent.thread
-        if tid is None:
+        tids = machine.intent.threads
+        if not tids:
             yield NORMAL_POLICY.found("the measured thread is to run at policy other")
         else:
-            fix = f"chrt --fifo --pid 80 {tid}, or attach --scheduling fifo:80 -- COMMAND, which starts it so"
+            chrt = "; ".join(f"chrt --fifo --pid 80 {tid}" for tid in tids)
+            fix = f"{chrt}, or attach --scheduling fifo:80 -- COMMAND, which starts it so"
             yield NORMAL_POLICY.found("the measured thread runs at policy other", fix=fix)
     if not machine.tasks:
         yield TASKS_ABOVE.unknown("no task can be seen in /proc")
@@ -76,7 +77,7 @@ def check(machine: Machine) -> Iterator[Finding]:
 
 def _above(machine: Machine) -> Iterator[Finding]:
     """The worst is a user's task that may run on the intended CPUs."""
-    others = (task for task in machine.tasks if task.tid != machine.intent.thread)
+    others = (task for task in machine.tasks if task.tid not in machine.intent.threads)
     above = [task for task in others if task.rank >= max(1, machine.intent.rank)]
     for kind, is_kernel in ((TASKS_ABOVE, False), (KERNEL_THREADS_ABOVE, True)):
         tasks = sorted((t for t in above if t.is_kernel == is_kernel), key=lambda t: (-t.rank, t.tid))
@@ -103,7 +104,7 @@ def _on_the_cpus(machine: Machine, cpus: frozenset[int]) -> Iterator[Finding]:
         if task.last_cpu in cpus
         and not task.is_kernel
         and str(task.pid) != own
-        and task.tid != machine.intent.thread
+        and task.tid not in machine.intent.threads
         and task.state != "Z"
         and task.rank < max(1, machine.intent.rank)
     }

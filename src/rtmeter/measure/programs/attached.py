@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -146,9 +146,10 @@ class ByAttaching:
         """Whether what is judged is when a job woke, not when it ended."""
         return bool(self._cell.config["judge"] == "latency")
 
-    def look_at(self, task: Task, root: Root) -> None:
-        """What the machine has wrong for the thread as it is: its policy, its CPUs, its control groups."""
-        self._findings = [one.to_json() for one in findings(root, intent_of_thread(task, root))]
+    def look_at(self, task: Task, root: Root, others: Sequence[Task] = ()) -> None:
+        """What the machine has wrong for the thread as it is, and for ``others`` that do the same: policy,
+        CPUs, control groups."""
+        self._findings = [one.to_json() for one in findings(root, intent_of_thread(task, root, others))]
 
     def measured(
         self,

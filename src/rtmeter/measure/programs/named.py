@@ -195,7 +195,8 @@ class _OneCallback(ByAttaching):
 
     def run(self, folder: Path, stop: Stop, on_progress: OnProgress, standing: Standing) -> Outcome:
         del on_progress, standing
-        self.look_at(self._seen.tasks[0], self._all.root)
+        first, *others = self._seen.tasks
+        self.look_at(first, self._all.root, others)
         attached, doubts = self._all.recorded(folder)
         callback = self._seen.callback
         not_called = replace(self._seen, callback=replace(callback, jobs=()))
