@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pyarrow.compute as pc
@@ -14,7 +15,7 @@ from attached import compiled, here, left_instances, names_of, records, switches
 from explained_attached import assert_explained
 
 from front import ended, rtmeter, running
-from rigs_here import traceable
+from rigs_here import URL, board_at, traceable
 from rtmeter.results import store
 from waiting import until
 
@@ -23,14 +24,24 @@ pytestmark = [here, pytest.mark.skipif(not traceable(), reason="in a PID namespa
 LOOPS = {"fast", "middle", "slow"}
 
 
+@contextmanager
+def three_loops(folder: Path) -> Iterator[subprocess.Popen[bytes]]:
+    process = subprocess.Popen(["nice", "-n", "-20", compiled("three_loops", folder)])
+    try:
+        until(lambda: names_of(process.pid).keys() >= LOOPS, of=process)
+        yield process
+        assert process.poll() is None
+    finally:
+        process.kill()
+        process.wait(60)
+
+
 @pytest.fixture(scope="module")
 def cells(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]]:
     """Of three threads, by name; ended by SIGINT in the midst of it."""
     folder = tmp_path_factory.mktemp("explained")
-    process = subprocess.Popen(["nice", "-n", "-20", compiled("three_loops", folder)])
     out = folder / "cells"
-    try:
-        until(lambda: names_of(process.pid).keys() >= LOOPS, of=process)
+    with three_loops(folder) as process:
         tids = [tid for name, tid in names_of(process.pid).items() if name in LOOPS]
         asked = ("--all", "--explain", "--duration", "1h", "--deadline", "1us", "--out", out)
         with running("attach", "--pid", process.pid, *asked) as front:
@@ -39,10 +50,6 @@ def cells(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]]
             until(lambda: all(switches(process.pid, tid) >= before[tid] + 60 for tid in tids), of=front)
             front.send_signal(signal.SIGINT)
             done = ended(front)
-        assert process.poll() is None
-    finally:
-        process.kill()
-        process.wait(60)
     found = {store.read_cell(cell).adapter_facts["thread"]: cell for cell in out.iterdir()}
     assert (done.code, found.keys()) == (1, LOOPS), done.err  # nothing but cells is there
     yield found
@@ -82,3 +89,15 @@ def test_report_export_and_archive_read_such_a_cell_as_any_other(
     assert done.code == 0 and (tmp_path / "trace").stat().st_size > 0, done.err
     done = rtmeter("archive", "add", cell, "--to", tmp_path / "archive")
     assert done.code == 0, done.err
+
+
+def test_threads_of_a_target_have_one_recording_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = ("--on", URL, "--all", "--explain", "--deadline", "1us", "--duration", "1s")
+    out = tmp_path / "cells"
+    with three_loops(tmp_path) as process, board_at(tmp_path, monkeypatch):
+        done = rtmeter("attach", *asked, "--pid", process.pid, "--out", out)
+    found = {store.read_cell(cell).adapter_facts["thread"]: cell for cell in out.iterdir()}
+    assert (done.code, found.keys()) == (2, LOOPS), done.err
+    assert len({(cell / "trace.parquet").stat().st_ino for cell in found.values()}) == 1
+    for cell in found.values():
+        assert_explained(cell)
