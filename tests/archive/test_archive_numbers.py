@@ -10,10 +10,11 @@ import numpy as np
 import pytest
 from archives import rows
 
-from rtmeter.archive.add import _children, table_of
+from rtmeter.archive.add import _children
 from rtmeter.archive.cells import CellRows
 from rtmeter.archive.numbers import PERCENTS, disagreeing
 from rtmeter.archive.schema import CELLS, DISTRIBUTIONS
+from rtmeter.archive.tables import table_of
 from rtmeter.statistics.fixed_bins import Binned, bin_numbers, edges
 from rtmeter.statistics.views import LATER
 

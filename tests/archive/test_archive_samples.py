@@ -101,6 +101,7 @@ def test_cells_that_were_there_without_get_theirs_once(
         "archive": to,
         "new": 0,
         "known": 1,
+        "completed": 0,
         "sampled": 1,
         "failed": [],
         "unexplained": [],

@@ -26,7 +26,7 @@ def test_a_loop_is_added_once_however_often_it_was_looked_at(
     assert capsys.readouterr().out == said
     (loop / f"whole-{0:015}.rtlog").write_bytes(log_of(0, rows(0, 2000), rows(2000, 500)))
     assert cli.invoke([*words, "--json"]) == 0
-    about = {"archive": to, "new": 0, "known": 0}
+    about = {"archive": to, "new": 0, "known": 0, "completed": 0}
     assert json.loads(capsys.readouterr().out) == about | {
         "running": [str(cell)],
         "failed": [],
@@ -35,7 +35,7 @@ def test_a_loop_is_added_once_however_often_it_was_looked_at(
     os.close(lock)
     for new in (1, 0):
         assert cli.invoke([*words, "--json"]) == 0
-        about = {"archive": to, "new": new, "known": 1 - new}
+        about = {"archive": to, "new": new, "known": 1 - new, "completed": 0}
         assert json.loads(capsys.readouterr().out) == about | {"running": [], "failed": [], "unexplained": []}
     found = archive_at(to).table("cells").to_pyarrow_table(columns=["n"]).column("n").to_pylist()
     assert found == [2490]

@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
 
 from rtmeter.archive.cells import CellRows, rows_of
+from rtmeter.archive.complete import complete
 from rtmeter.archive.once import until_first, write_once
 from rtmeter.archive.samples import UnreadableError, add_samples
-from rtmeter.archive.schema import CAUSES, CELLS, CHILDREN, DISTRIBUTIONS, FINDINGS, MAXIMA, SCHEMAS
-from rtmeter.archive.tables import Archive
+from rtmeter.archive.schema import CAUSES, CELLS, CHILDREN, DISTRIBUTIONS, FINDINGS, MAXIMA
+from rtmeter.archive.tables import Archive, table_of
 from rtmeter.errors import RtmeterError
 from rtmeter.results.cells import StoredCell
 from rtmeter.results.record.reading import unreadable
@@ -32,12 +33,14 @@ _T = TypeVar("_T")
 
 @dataclass
 class Added:
-    """How many cells are new in the archive, how many it had, of how many the samples were taken along; what
-    was wrong with those that could not be added, or whose samples could not be taken; what stood in the way
-    of the causes of others; and those of programs' own loops that went on."""
+    """How many cells are new in the archive, how many it had, how many of these it now tells more of, of how
+    many the samples were taken along; what was wrong with those that could not be added, or whose samples
+    could not be taken; what stood in the way of the causes of others; and those of programs' own loops that
+    went on."""
 
     new: int = 0
     known: int = 0
+    completed: int = 0
     sampled: int = 0
     failed: list[RtmeterError] = field(default_factory=list)
     unexplained: list[RtmeterError] = field(default_factory=list)
@@ -51,10 +54,10 @@ def add(
     say: Callable[[int], None] = lambda _: None,
     with_samples: bool = False,
 ) -> Added:
-    """Adds cells to the archive, which is made if it is not there, and with them, or to those that it had
-    without, their samples, if ``with_samples``; ``say`` hears after each how many were read. A cell that
-    cannot be read holds up no other; one of a loop that went on is left out, as it would be another cell once
-    that has ended. What was added before an error, or before the process was killed, is
+    """Adds cells to the archive, which is made if it is not there, what it lacks of those that it had, and
+    the samples of both, unless it had these, if ``with_samples``; ``say`` hears after each how many were
+    read. A cell that cannot be read holds up no other; one of a loop that went on is left out, as it would be
+    another cell once that has ended. What was added before an error, or before the process was killed, is
     whole, and is not added again. Raises RtmeterError if the store cannot be read, or refuses."""
     archive.make()
     done, read, now = Added(), 0, datetime.now(UTC)
@@ -70,7 +73,10 @@ def add(
                 done.failed.append(error)
             read += 1
             say(read)
-        new = add_rows(archive, {of.cell["cell"]: of for of, _ in good}, done.unexplained)
+        found = {of.cell["cell"]: of for of, _ in good}
+        new = add_rows(archive, found, done.unexplained)
+        if new < len(found):
+            done.completed += complete(archive, found, now, done.unexplained)
         if with_samples:
             _take_samples(archive, good, now, done)
         done.new += new
@@ -140,14 +146,6 @@ def add_rows(
         return table_of(CELLS, [one.cell | {"batch": batch} for one in new.values()])
 
     return write_once(archive, CELLS, found, [one.cell["started"] for one in found.values()], children, rows)
-
-
-def table_of(name: str, rows: list[dict[str, Any]]) -> pa.Table:
-    """Rows as a table has them, of one rig together."""
-    import pyarrow as pa
-
-    ordered = sorted(rows, key=lambda row: (row["rig"], row["measured"], row["cell"]))
-    return pa.Table.from_pylist(ordered, SCHEMAS[name])
 
 
 def _children(name: str, of: CellRows, batch: str) -> list[dict[str, Any]]:

@@ -61,18 +61,19 @@ class CellRows:
     source: StoredCell | None = None
 
     def explain(self) -> RtmeterError | None:
-        """Adds why its releases were late, which may take seconds. Returns what stands in the way, which is
-        no reason to leave out the cell: its causes are then not known."""
-        if self.source is None:
+        """Adds why its releases were late, which may take seconds, unless that was asked before. Returns what
+        stands in the way, which is no reason to leave out the cell: its causes are then not known."""
+        if self.source is None or "causes" in self.cell:
             return None
         try:
-            self.others[CAUSES] = _causes(self.source)
+            causes = _causes(self.source)
         except (RtmeterError, OSError) as error:
             self.cell["causes"] = None
             told = error if isinstance(error, RtmeterError) else unreadable(error, self.source.folder)
             told.where = told.where or str(self.source.folder)
             return told
-        self.cell["causes"] = len(self.others[CAUSES])
+        self.cell["causes"] = None if causes is None else len(causes)
+        self.others[CAUSES] = causes or []
         return None
 
 
@@ -271,10 +272,10 @@ def _maxima(values: Ints, record: CellRecord) -> list[dict[str, Any]]:
     return rows
 
 
-def _causes(cell: StoredCell) -> list[dict[str, Any]]:
-    """Why its releases were late, where the kernel's events are there."""
+def _causes(cell: StoredCell) -> list[dict[str, Any]] | None:
+    """Why its releases were late; None where the kernel's events are not there."""
     if not cell.record.usable or not (cell.folder / TRACE).is_file():
-        return []
+        return None
     from rtmeter.judge.explained import explained
 
     return [

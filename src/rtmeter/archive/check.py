@@ -11,7 +11,7 @@ from rtmeter.archive.cells import NO_TIME, NOBODY, NOT_TOLD
 from rtmeter.archive.engine import fill, need_archive
 from rtmeter.archive.numbers import disagreeing
 from rtmeter.archive.prune import abandoned
-from rtmeter.archive.schema import CELLS
+from rtmeter.archive.schema import CELLS, COMPLETABLE
 from rtmeter.archive.tables import Archive, snapshot
 from rtmeter.errors import RtmeterError
 
@@ -23,6 +23,9 @@ FlawKind = Literal["damage", "doubt"]
 
 _MOST = 20
 """Cells that are named of each kind of damage."""
+
+_TOLD = f"cell, {', '.join(COMPLETABLE)}"
+_TIMES = ", ".join(f"count({name})" for name in COMPLETABLE)
 
 _BROKEN = {
     "is there more than once": "SELECT cell FROM cells GROUP BY cell HAVING count(*) > 1",
@@ -52,6 +55,9 @@ _BROKEN = {
     "(SELECT count(*) FROM causes x WHERE x.cell = c.cell) <> coalesce(causes, 0)",
     "has another number of findings than it says": "SELECT cell FROM cells c WHERE "
     "(SELECT count(*) FROM findings f WHERE f.cell = c.cell) <> findings",
+    "is told more than once what it lacked": f"SELECT cell FROM (SELECT {_TOLD} FROM cells_as_written SEMI "
+    f"JOIN completed USING (cell) UNION ALL SELECT {_TOLD} FROM completed) GROUP BY cell "
+    f"HAVING greatest({_TIMES}) > 1",
     "is said more than once to have samples": "SELECT cell FROM sampled GROUP BY cell HAVING count(*) > 1",
     "has another number of samples than it says": "SELECT cell FROM sampled s LEFT JOIN (SELECT cell, "
     "count(*) AS rows, count(DISTINCT k) AS releases, count(*) FILTER (WHERE x.for_good) AS stay, "

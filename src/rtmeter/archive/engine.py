@@ -1,16 +1,17 @@
 """What answers questions of an archive: DuckDB in this process, or Spark; both through Ibis, both from the
 same files. Tables: ``cells``, and ``distributions``, ``maxima``, ``causes``, ``findings`` with the rows that
-belong to a cell; ``sampled``, and ``samples`` with those that belong to one of it."""
+belong to a cell; ``sampled``, and ``samples`` with those that belong to one of it. ``cells`` has what was
+completed; ``completed`` says what that is."""
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Literal
 
-from rtmeter.archive.schema import OF_SAMPLES, OWNERS, SCHEMAS
+from rtmeter.archive.schema import CELLS, COMPLETABLE, COMPLETED, LATER, OWNERS, SCHEMAS
 from rtmeter.archive.tables import Archive, snapshot
 from rtmeter.errors import RtmeterError
 from rtmeter.results.store import quoted
@@ -73,32 +74,54 @@ def found_once(backend: BaseBackend, expression: ibis.Table) -> ibis.Table:
 
 
 def as_written(name: str) -> str:
-    """The table of those rows too that belong to no cell: for who joins it with cells by cell and batch."""
+    """The table of those rows too that belong to no cell: for who joins it with cells by cell and batch; of
+    the cells without what was completed."""
     return f"{name}_as_written"
+
+
+def _view(name: str, columns: Sequence[str]) -> str:
+    """SELECT of a table's rows that count, in either engine's words; of the cells, where they have these
+    columns and not none, with what was completed, each column of a cell being told once."""
+    if name in OWNERS:
+        owners = " UNION ALL ".join(f"SELECT cell, batch FROM {as_written(one)}" for one in OWNERS[name])
+        return f"SELECT * FROM {as_written(name)} SEMI JOIN ({owners}) o USING (cell, batch)"
+    if name != CELLS or not columns:
+        return f"SELECT * FROM {as_written(name)}"
+    told = ", ".join(f"max({column}) AS {column}" for column in COMPLETABLE)
+    both = (
+        f"coalesce(c.{column}, m.{column}) AS {column}" if column in COMPLETABLE else f"c.{column}"
+        for column in columns
+    )
+    return (
+        f"SELECT {', '.join(both)} FROM {as_written(CELLS)} c LEFT JOIN "
+        f"(SELECT cell, {told} FROM {as_written(COMPLETED)} GROUP BY cell) m ON c.cell = m.cell"
+    )
 
 
 def fill(connection: duckdb.DuckDBPyConnection, archive: Archive) -> list[str]:
     """Makes the views of the archive's tables; returns the files that they read."""
     tables = snapshot(archive)
     read: list[str] = []
+    names = (*tables, *(name for name in LATER if name not in tables))
+    files = {name: archive.files(tables[name]) if name in tables else [] for name in names}
     connection.execute("SET TimeZone = 'UTC'")
     connection.execute("SET enable_progress_bar = false")  # it is drawn where answers are printed
-    for name in (*tables, *(name for name in OF_SAMPLES if name not in tables)):
+    for name in names:
         connection.register(f"no_{name}", SCHEMAS[name].empty_table())
         every = f"SELECT * FROM no_{name}"
-        files = archive.files(tables[name]) if name in tables else []
-        if files and archive.is_local:
-            read += files
-            listed = ", ".join(map(quoted, files))
+        if files[name] and archive.is_local:
+            read += files[name]
+            listed = ", ".join(map(quoted, files[name]))
             columns = f"SELECT * FROM read_parquet([{listed}], union_by_name=true, hive_partitioning=false)"
             every = f"{columns} UNION ALL BY NAME {every}"
-        elif files:
+        elif files[name]:
             connection.register(f"those_{name}", tables[name].to_pyarrow_dataset())
             every = f"SELECT * FROM those_{name} UNION ALL BY NAME {every}"
-        if name in OWNERS:
-            connection.execute(f"CREATE VIEW {as_written(name)} AS {every}")
-            every = f"SELECT * FROM {as_written(name)} SEMI JOIN {OWNERS[name]} USING (cell, batch)"
-        connection.execute(f"CREATE VIEW {name} AS {every}")
+        connection.execute(f"CREATE VIEW {as_written(name)} AS {every}")
+    # a newer archive has more columns than are known
+    of_cells = connection.table(as_written(CELLS)).columns if files[COMPLETED] else []
+    for name in names:
+        connection.execute(f"CREATE VIEW {name} AS {_view(name, of_cells)}")
     return read
 
 
@@ -125,15 +148,15 @@ def _spark(archive: Archive) -> Iterator[BaseBackend]:
         raise RtmeterError(message, field="--engine", value="spark", remedy=_WITHOUT_SPARK) from None
     try:
         tables = snapshot(archive)
-        for name in (*tables, *(name for name in OF_SAMPLES if name not in tables)):
-            form = from_arrow_schema(SCHEMAS[name])
-            files = archive.files(tables[name]) if name in tables else []
-            found = session.read.schema(form).parquet(*files) if files else session.createDataFrame([], form)
-            if name in OWNERS:
-                found.createOrReplaceTempView(as_written(name))
-                owners = session.table(OWNERS[name]).select("cell", "batch")
-                found = found.join(owners, ["cell", "batch"], "left_semi")
-            found.createOrReplaceTempView(name)
+        names = (*tables, *(name for name in LATER if name not in tables))
+        files = {name: archive.files(tables[name]) if name in tables else [] for name in names}
+        for name in names:
+            form, of = from_arrow_schema(SCHEMAS[name]), files[name]
+            found = session.read.schema(form).parquet(*of) if of else session.createDataFrame([], form)
+            found.createOrReplaceTempView(as_written(name))
+        for name in names:
+            view = _view(name, SCHEMAS[CELLS].names if files[COMPLETED] else [])
+            session.sql(view).createOrReplaceTempView(name)
         yield ibis.pyspark.connect(session)
     finally:
         session.stop()

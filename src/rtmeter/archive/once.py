@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -72,10 +72,15 @@ def change(archive: Archive, name: str, do: Callable[[DeltaTable], Done]) -> Don
 
 
 def rows_there(
-    archive: Archive, table: DeltaTable, name: str, times: Sequence[datetime | None], columns: Sequence[str]
+    archive: Archive,
+    table: DeltaTable,
+    name: str,
+    times: Sequence[datetime | None],
+    columns: Sequence[str],
+    cells: Collection[str] | None = None,
 ) -> list[dict[str, Any]]:
-    """The rows of ``cells`` that started, or of ``sampled`` that were measured, from the first to the last of
-    these times, or at none that is told if one of these is None."""
+    """The rows of ``cells`` that started, or of another table that were measured, from the first to the last
+    of these times, or at none that is told if one of these is None; ``cells``: of these identities alone."""
     import pyarrow as pa
     from deltalake import QueryBuilder
 
@@ -84,7 +89,9 @@ def rows_there(
     wanted = [f"{when} IS NULL"] if len(known) < len(times) else []
     if known:
         wanted.append(f"{when} BETWEEN {literal(min(known))} AND {literal(max(known))}")
-    query = f"SELECT {', '.join(columns)} FROM here WHERE {' OR '.join(wanted) or 'false'}"
+    query = f"SELECT {', '.join(columns)} FROM here WHERE ({' OR '.join(wanted) or 'false'})"
+    if cells is not None:
+        query += f" AND cell IN ({', '.join(map(text, cells))})" if cells else " AND false"
     with archive.telling():  # Arrow's own reader has threads that outlive Python, which then aborts at times
         answer = QueryBuilder().register("here", table).execute(query)
         found = pa.RecordBatchReader.from_stream(answer).read_all()  # pa.table() would import pandas
@@ -94,3 +101,8 @@ def rows_there(
 def literal(time: datetime) -> str:
     """A time in SQL, as the tables have it: of itself it would be in ns, which end in 2262."""
     return f"arrow_cast('{time.isoformat()}', 'Timestamp(Microsecond, Some(\"UTC\"))')"
+
+
+def text(value: str) -> str:
+    """A text in SQL."""
+    return "'" + value.replace("'", "''") + "'"

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from rtmeter.archive.claim import alone
-from rtmeter.archive.once import change, literal
+from rtmeter.archive.once import change, literal, text
 from rtmeter.archive.schema import SAMPLED, SAMPLES
 from rtmeter.archive.tables import Archive, snapshot, written
 
@@ -52,7 +52,7 @@ def prune(
             if name == SAMPLES:
                 done.samples = _remove(archive, f"NOT for_good AND taken < '{oldest:%Y-%m-%dT%H:%M:%S.%fZ}'")
                 for batch, cells in abandoned(archive, kept_hours, now).items():
-                    gone = f"batch = {_text(batch)} AND cell IN ({', '.join(map(_text, cells))})"
+                    gone = f"batch = {text(batch)} AND cell IN ({', '.join(map(text, cells))})"
                     done.abandoned += _remove(archive, gone)
             table, enforced = archive.table(name), kept_hours >= KEPT_HOURS
             with archive.telling():
@@ -94,7 +94,3 @@ def abandoned(
     for row in found:
         cells.setdefault(row["batch"], []).append(row["cell"])
     return cells
-
-
-def _text(value: str) -> str:
-    return "'" + value.replace("'", "''") + "'"

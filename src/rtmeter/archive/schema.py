@@ -13,6 +13,7 @@ FORMAT, VERSION = "rtmeter-archive", 1
 
 CELLS, DISTRIBUTIONS, MAXIMA, CAUSES, FINDINGS = "cells", "distributions", "maxima", "causes", "findings"
 SAMPLES, SAMPLED = "samples", "sampled"
+COMPLETED = "completed"
 
 _TIME = pa.timestamp("us", "UTC")
 _KEY = [("cell", pa.string()), ("batch", pa.string()), ("measured", _TIME), ("rig", pa.string())]
@@ -40,6 +41,23 @@ STAMPS = (
 which are no stamps and left out."""
 
 _REALS_OF_CELL = ("miss_ratio", "confidence", "horizon", "design_effect", "upper")
+_TYPES_OF_CELL = [
+    *((name, pa.string()) for name in _TEXTS_OF_CELL),
+    *((name, pa.int64()) for name in _COUNTS_OF_CELL),
+    *((name, pa.float64()) for name in _REALS_OF_CELL),
+]
+
+_AS_ADDED = ("clock", "n", "min_ns", "max_ns", "max_at_k", "bins", "blocks", "findings")
+"""Columns of ``cells`` that depend on when it was added, or that must be what other tables say."""
+
+COMPLETABLE = tuple(name for name, _ in _TYPES_OF_CELL if name not in _AS_ADDED)
+"""Columns of ``cells`` that are told later, where they were null, if the same results tell them."""
+
+VERDICT = (
+    *("deadline_ns", "miss_ratio", "confidence", "horizon", "criticality", "outcome", "reason", "refused"),
+    *("misses", "late", "skipped", "lost", "design_effect", "upper"),
+)
+"""Those of COMPLETABLE that go together: what was required, and what came of it."""
 
 SCHEMAS: dict[str, pa.Schema] = {
     DISTRIBUTIONS: pa.schema(
@@ -73,6 +91,9 @@ SCHEMAS: dict[str, pa.Schema] = {
     SAMPLED: pa.schema(
         [*_KEY, ("taken", _TIME), *((name, pa.int64()) for name in ("samples", "for_good", "late"))]
     ),
+    COMPLETED: pa.schema(
+        [*_KEY, ("added", _TIME), *(column for column in _TYPES_OF_CELL if column[0] in COMPLETABLE)]
+    ),
     CELLS: pa.schema(
         [
             *_KEY,
@@ -81,9 +102,7 @@ SCHEMAS: dict[str, pa.Schema] = {
             ("ended", _TIME),
             ("labels", pa.map_(pa.string(), pa.string())),
             ("valid", pa.bool_()),
-            *((name, pa.string()) for name in _TEXTS_OF_CELL),
-            *((name, pa.int64()) for name in _COUNTS_OF_CELL),
-            *((name, pa.float64()) for name in _REALS_OF_CELL),
+            *_TYPES_OF_CELL,
         ]
     ),
 }
@@ -92,10 +111,13 @@ SCHEMAS: dict[str, pa.Schema] = {
 OF_SAMPLES = (SAMPLED, SAMPLES)
 """Tables that an archive has since samples can be taken along: an older one lacks both."""
 
-CHILDREN = tuple(name for name in SCHEMAS if name not in (CELLS, *OF_SAMPLES))
+LATER = (COMPLETED, *OF_SAMPLES)
+"""Tables that an older archive may lack."""
 
-OWNERS = {**dict.fromkeys(CHILDREN, CELLS), SAMPLES: SAMPLED}
-"""A row of the tables on the left counts if one of that on the right has the same cell and batch."""
+CHILDREN = tuple(name for name in SCHEMAS if name not in (CELLS, *LATER))
+
+OWNERS = {**dict.fromkeys(CHILDREN, (CELLS,)), CAUSES: (CELLS, COMPLETED), SAMPLES: (SAMPLED,)}
+"""A row of the tables on the left counts if one of those on the right has the same cell and batch."""
 
 
 def described() -> str:

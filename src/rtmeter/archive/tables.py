@@ -19,6 +19,7 @@ from urllib.parse import unquote
 from rtmeter.archive.schema import (
     CELLS,
     CHILDREN,
+    COMPLETED,
     OF_SAMPLES,
     SAMPLES,
     SCHEMAS,
@@ -223,6 +224,14 @@ def _wrong_with(url: str) -> tuple[str, str] | None:
     return None
 
 
+def table_of(name: str, rows: list[dict[str, Any]]) -> pa.Table:
+    """Rows as a table has them, of one rig together."""
+    import pyarrow as pa
+
+    ordered = sorted(rows, key=lambda row: (row["rig"], row["measured"], row["cell"]))
+    return pa.Table.from_pylist(ordered, SCHEMAS[name])
+
+
 def written(name: str) -> WriterProperties:
     """How the files of a table are written."""
     from deltalake import ColumnProperties, WriterProperties
@@ -238,9 +247,11 @@ def written(name: str) -> WriterProperties:
 
 
 def snapshot(archive: Archive) -> dict[str, DeltaTable]:
-    """All tables, the cells first: what a cell's row names is then in the others, which are read later; so
-    with what was sampled. An older archive has nothing of samples."""
-    found = {name: archive.table(name) for name in (CELLS, *CHILDREN)}
+    """All tables, in an order in which each is read after what names its rows: what was completed before the
+    cells of which it tells, both before what belongs to a cell; so with what was sampled. An older archive
+    may have nothing of what was completed or sampled."""
+    first = (COMPLETED,) if archive.has(COMPLETED) else ()
+    found = {name: archive.table(name) for name in (*first, CELLS, *CHILDREN)}
     if any(archive.has(name) for name in OF_SAMPLES):
         found |= {name: archive.table(name) for name in OF_SAMPLES}
     return found

@@ -65,7 +65,7 @@ def add_(
     ] = False,
     as_json: Json = False,
 ) -> int:
-    """Add cells: each once, whoever adds it again."""
+    """Add cells: each once, whoever adds it again; of those that are there what the archive lacks."""
     from rtmeter.archive.engine import need_archive
 
     need_archive()
@@ -91,20 +91,21 @@ def add_(
         taken = {"sampled": done.sampled} if with_samples else {}
         wrong = [error.to_json() for error in failed]
         running = list(map(str, done.running))
-        about = {"archive": to, "new": done.new, "known": done.known, **taken}
+        about = {"archive": to, "new": done.new, "known": done.known, "completed": done.completed, **taken}
         unexplained = [error.to_json() for error in done.unexplained]
         print_json(about | {"running": running, "failed": wrong, "unexplained": unexplained})
     else:
         keep = " (their labels stay as they are)" if labels else ""
         there = f", {done.known:,} were there{keep}" if done.known else ""
+        there += f", {done.completed:,} of them completed" if done.completed else ""
         samples = f"; samples of {done.sampled:,} taken along" if with_samples else ""
         print(f"{to}: {done.new:,} cells added{there}{samples}")
         for folder in done.running:
             print(harmless(f"left out: {folder}, whose program goes on: add it when that has ended"))
         for error in done.unexplained[:_FEW]:
-            print(harmless(f"added without causes: {error}"))
+            print(harmless(f"without causes: {error}"))
         if len(done.unexplained) > _FEW:
-            print(f"added without causes: {len(done.unexplained) - _FEW:,} more")
+            print(f"without causes: {len(done.unexplained) - _FEW:,} more")
     print_errors(failed, "cells or runs that could not be read")
     return exit_codes.ERROR if failed else exit_codes.PASS
 
