@@ -55,3 +55,21 @@ def test_a_cell_is_the_same_in_whatever_order_its_config_is_written(cell: Stored
     assert list(turned) != list(cell.record.config)
     assert row_of(cell, {}, config=turned)["cell"] == row_of(cell, {})["cell"]
     assert row_of(cell, {}, config=turned | {"seed": 7})["cell"] != row_of(cell, {})["cell"]
+
+
+@pytest.mark.parametrize(
+    ("theirs", "told"),
+    [
+        (None, [None, None]),
+        (("Fast DDS", "2.9.1"), [None, None]),
+        (("Fast DDS", "3.2.2"), ["Fast DDS", "3.2.2"]),
+    ],
+)
+def test_what_answered_is_told_if_it_is_another_than_what_asked(
+    theirs: tuple[str, str] | None, told: list[str | None], cell: StoredCell
+) -> None:
+    names = ("middleware", "middleware_version")
+    own = dict(zip(names, ("Fast DDS", "2.9.1"), strict=True))
+    server = None if theirs is None else dict(zip(names, theirs, strict=True))
+    row = row_of(cell, {}, adapter_facts=own, server_adapter_facts=server)
+    assert [row.get(f"server_{name}") for name in names] == told

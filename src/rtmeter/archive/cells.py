@@ -46,6 +46,7 @@ NOT_TOLD = "misses_not_told"
 _QUANTILES = ("min_ns", "p50_ns", "p90_ns", "p99_ns", "p99_9_ns", "p99_99_ns", "p99_999_ns", "max_ns")
 _DRIVEN = {"timer": ("drive",), "cycle": ("drive", "components")}
 _OF_THE_SERVER = ("kernel", "kernel_version", "firmware")
+_MIDDLEWARE = ("middleware", "middleware_version")
 _NOT_SETTINGS = ("version", "samples", "warm_up", "measurement", "mode", "quantity", "seed")
 
 
@@ -141,7 +142,10 @@ def _facts(record: CellRecord, folder: Path) -> dict[str, Any]:
     }
     names = ("machine_id", "boot_id", "hostname", "kernel", "kernel_version", "firmware", "cpu_model")
     row |= {name: _text(machine.get(name)) for name in (*names, "virtual_machine")}
-    row |= {name: _text(facts.get(name)) for name in ("middleware", "middleware_version")}
+    row |= {name: _text(facts.get(name)) for name in _MIDDLEWARE}
+    theirs = record.server_adapter_facts or {}
+    if any(theirs.get(name) != facts.get(name) for name in _MIDDLEWARE):
+        row |= {f"server_{name}": _text(theirs.get(name)) for name in _MIDDLEWARE}
     row |= {name: record.config.get(name) for name in ("period_ns", "timeout_ns")}
     row["payload_bytes"] = _payload_bytes(record, folder)
     row |= {"campaign": _campaign(folder), "rtmeter": record.rtmeter, "repeat": record.repeat}

@@ -23,6 +23,7 @@ _TEXTS_OF_CELL = (
     *("virtual_machine", "middleware", "middleware_version", "rtmeter", "scheduling", "settings"),
     *("criticality", "outcome", "reason", "refused", "drive", "components", "rmw", "rmw_library"),
     *("server_kernel", "server_kernel_version", "server_firmware"),
+    *("server_middleware", "server_middleware_version"),
 )
 _COUNTS_OF_CELL = (
     *("repeat", "period_ns", "timeout_ns", "payload_bytes", "deadline_ns", "n", "misses", "late", "skipped"),

@@ -39,6 +39,7 @@ _ORDER = ("measured", "started", "cell")
 _FACTS = (
     *("kernel", "kernel_version", "firmware", "cpu_model", "middleware", "middleware_version", "rtmeter"),
     *("rmw", "rmw_library", "server_adapter", "server_kernel", "server_kernel_version", "server_firmware"),
+    *("server_middleware", "server_middleware_version"),
 )
 _NOTHING = "nothing that is recorded"
 
