@@ -97,9 +97,9 @@ def rows_of(cell: Path) -> Columns:
 
 
 def of_cyclictest(options: tuple[str, ...], seconds: float, folder: Path) -> tuple[StoredCell, Columns]:
-    """Its values are whole microseconds, cycle by cycle, and have no release: beside attach's where the two
-    are least apart, so that nothing is told of releases that were not found."""
-    command = ["cyclictest", "--verbose", "--threads=1", f"--interval={PERIOD_NS // 1000}", *options]
+    """Its values, cycle by cycle, have no release: beside attach's where the two are least apart, so that
+    nothing is told of releases that were not found."""
+    command = ["cyclictest", "--verbose", "--nsecs", "--threads=1", f"--interval={PERIOD_NS // 1000}", *options]
     with started(command, folder / "own.txt") as process:
         tasks = Path(f"/proc/{process.pid}/task")
         until(lambda: len(list(tasks.iterdir())) == 2, "cyclictest's thread", process)
@@ -109,7 +109,7 @@ def of_cyclictest(options: tuple[str, ...], seconds: float, folder: Path) -> tup
     cycles = re.findall(r"^ *0: *(\d+): *(\d+)$", (folder / "own.txt").read_text(), re.M)
     if len({number for number, _ in cycles}) < len(cycles):
         raise RuntimeError("cyclictest ran ahead of its own timer, and shows what is below nothing as 0")
-    own_ns = np.array([int(value) * 1000 for _, value in cycles])
+    own_ns = np.array([int(value) for _, value in cycles])
     rows = rows_of(cell.folder)
     served = rows["status"] == SERVED
     releases, latency = rows["release_ns"][served], (rows["wake_ns"] - rows["release_ns"])[served]
