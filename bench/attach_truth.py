@@ -99,7 +99,8 @@ def rows_of(cell: Path) -> Columns:
 def of_cyclictest(options: tuple[str, ...], seconds: float, folder: Path) -> tuple[StoredCell, Columns]:
     """Its values, cycle by cycle, have no release: beside attach's where the two are least apart, so that
     nothing is told of releases that were not found."""
-    command = ["cyclictest", "--verbose", "--nsecs", "--threads=1", f"--interval={PERIOD_NS // 1000}", *options]
+    asked = ["--verbose", "--nsecs", "--threads=1", f"--interval={PERIOD_NS // 1000}"]
+    command = ["cyclictest", *asked, *options]
     with started(command, folder / "own.txt") as process:
         tasks = Path(f"/proc/{process.pid}/task")
         until(lambda: len(list(tasks.iterdir())) == 2, "cyclictest's thread", process)
