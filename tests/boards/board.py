@@ -107,3 +107,7 @@ class Board:
         """A program, as anybody puts one there."""
         script = f"mkdir -p $(dirname {name}); cat >{name}; chmod 755 {name}"
         subprocess.run([self.login, script], input=image, check=True, timeout=60)
+
+    def remove(self, name: str) -> None:
+        """There: a disk that is mounted goes on showing what is removed from below it."""
+        subprocess.run([self.login, f"rm {name}"], check=True, timeout=60)

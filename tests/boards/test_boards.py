@@ -86,7 +86,7 @@ def test_a_32_bit_system_on_a_64_bit_kernel_gets_its_probe(
     try:
         assert cli.invoke(["adapters", "null", "--on", url, "--json"]) == exit_codes.PASS
     finally:
-        board.at("/usr/local/bin/uname").unlink()
+        board.remove("/usr/local/bin/uname")
     (null,) = json.loads(capsys.readouterr().out)["adapters"]
     assert "wakeup" in null["measures"]
 
