@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from rtmeter.archive.schema import CELLS
 from rtmeter.archive.tables import Archive, MovedError
+from rtmeter.results.store import quoted
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -91,7 +92,7 @@ def rows_there(
         wanted.append(f"{when} BETWEEN {literal(min(known))} AND {literal(max(known))}")
     query = f"SELECT {', '.join(columns)} FROM here WHERE ({' OR '.join(wanted) or 'false'})"
     if cells is not None:
-        query += f" AND cell IN ({', '.join(map(text, cells))})" if cells else " AND false"
+        query += f" AND cell IN ({', '.join(map(quoted, cells))})" if cells else " AND false"
     with archive.telling():  # Arrow's own reader has threads that outlive Python, which then aborts at times
         answer = QueryBuilder().register("here", table).execute(query)
         found = pa.RecordBatchReader.from_stream(answer).read_all()  # pa.table() would import pandas
@@ -101,8 +102,3 @@ def rows_there(
 def literal(time: datetime) -> str:
     """A time in SQL, as the tables have it: of itself it would be in ns, which end in 2262."""
     return f"arrow_cast('{time.isoformat()}', 'Timestamp(Microsecond, Some(\"UTC\"))')"
-
-
-def text(value: str) -> str:
-    """A text in SQL."""
-    return "'" + value.replace("'", "''") + "'"

@@ -8,9 +8,10 @@ from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
 from rtmeter.archive.claim import alone
-from rtmeter.archive.once import change, literal, text
+from rtmeter.archive.once import change, literal
 from rtmeter.archive.schema import SAMPLED, SAMPLES
 from rtmeter.archive.tables import Archive, snapshot, written
+from rtmeter.results.store import quoted
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -52,7 +53,7 @@ def prune(
             if name == SAMPLES:
                 done.samples = _remove(archive, f"NOT for_good AND taken < '{oldest:%Y-%m-%dT%H:%M:%S.%fZ}'")
                 for batch, cells in abandoned(archive, kept_hours, now).items():
-                    gone = f"batch = {text(batch)} AND cell IN ({', '.join(map(text, cells))})"
+                    gone = f"batch = {quoted(batch)} AND cell IN ({', '.join(map(quoted, cells))})"
                     done.abandoned += _remove(archive, gone)
             table, enforced = archive.table(name), kept_hours >= KEPT_HOURS
             with archive.telling():
