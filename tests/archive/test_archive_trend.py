@@ -292,7 +292,10 @@ def test_settings_and_labels_are_among_what_changed(tmp_path: Path) -> None:
     assert change.facts == (("label site", "n", "s"), ("setting cpus", "[1]", "[2]"))
 
 
-@pytest.mark.parametrize("name", ["rmw", "rmw_library", "server_adapter", "server_kernel", "server_firmware"])
+OTHER_END = ("adapter", "kernel", "firmware", "middleware", "middleware_version")
+
+
+@pytest.mark.parametrize("name", ["rmw", "rmw_library", *(f"server_{one}" for one in OTHER_END)])
 def test_the_rmw_and_the_other_end_are_among_what_changed(name: str, tmp_path: Path) -> None:
     def facts(day: int) -> dict[str, Any]:
         return {name: NEW if day >= 20 else OLD}
