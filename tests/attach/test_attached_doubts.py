@@ -134,6 +134,35 @@ def test_releases_that_it_slept_over_are_told_unless_the_period_was_given() -> N
     assert doubts(sleeping((0, 100, 200), 3), 100_000) == {}
 
 
+def correcting(distances_ms: list[float]) -> Program:
+    """Sleeps for what is left until a time of its own, which it works out in some 100 ns; its work varies."""
+    program, at, due = Program(), 50, MS
+    for k, distance in enumerate(distances_ms):
+        release = due + 40 * (k * k % 7)
+        program.sleep(at, release, release + 20_000 * (k % 4 + 1))
+        at = release + 20_000 * (k % 4 + 1) + 300
+        due += round(distance * MS)
+    return program
+
+
+GAPS = [1] * 20 + [4] + [1] * 10 + [2] + [1] * 10
+
+
+@pytest.mark.parametrize("given", [None, MS])
+def test_times_that_a_loop_passed_over_which_corrects_its_sleeps_are_told(given: int | None) -> None:
+    found = doubts(correcting(GAPS), given)
+    assert found.pop("passed_over") == (
+        "it sleeps for what is left until a time of its own (clock_nanosleep): some 4 such times passed with "
+        "no sleep until them; they are no releases, and in no count"
+    )
+    behind = "falls 0.0 us behind with each job, 0.0 ms in all"
+    assert [message.partition("the loop ")[2] for message in found.values()] == [behind] * (given is not None)
+
+
+def test_a_loop_that_begins_anew_after_a_stall_passed_over_nothing() -> None:
+    assert doubts(correcting([1] * 20 + [3.4] + [1] * 20)) == {}
+
+
 @pytest.mark.parametrize(
     ("passed", "told"), [(4, ""), (5, "; of what passed since only the first 4 releases are skipped")]
 )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from programs import BLOCKED, RUNNABLE, Program, T, jobs
 
-from rtmeter.attach.grid import PeriodChange, loop_of
+from rtmeter.attach.grid import PeriodChange, loop_of, passed_over
 from rtmeter.attach.jobs import Job, jobs_of
 from rtmeter.attach.releases import COLUMNS, columns_of
 from rtmeter.attach.sleeps import sleeps_of
@@ -256,6 +256,7 @@ def test_relative_sleeps_have_no_grid_and_their_drift_is_told() -> None:
     loop = loop_of(found)
     assert not loop.on_grid
     assert loop.drift_ns == releases[-2] - releases[0] - 4 * MS
+    assert not loop.is_corrected
     assert {row[5] for row in rows(program)} == {SERVED}
 
 
@@ -274,6 +275,15 @@ def test_a_loop_that_sleeps_for_what_is_left_until_its_next_time_does_not_drift(
         at = release + 20_000 * (k % 4 + 1) + 300
     loop = loop_of(jobs(program))
     assert (loop.on_grid, loop.steady, loop.drift_ns, loop.asked_ns) == (False, True, None, None)
+    assert loop.is_corrected
+
+
+@pytest.mark.parametrize(
+    ("distance_ns", "passed"),
+    [(MS, 0), (2 * MS, 1), (9_950_000, 9), (9_949_999, 0), (10_050_000, 9), (10_050_001, 0), (2_500_000, 0)],
+)
+def test_what_such_a_loop_passed_over_are_whole_periods_to_a_twentieth(distance_ns: int, passed: int) -> None:
+    assert passed_over(distance_ns, MS) == passed
 
 
 def test_a_timeout_from_now_on_is_no_grid_even_if_it_comes_evenly() -> None:

@@ -12,7 +12,15 @@ from itertools import chain
 from operator import attrgetter, itemgetter
 
 from rtmeter.attach.asleep import Rest, Sleep, ThreadSleeps
-from rtmeter.attach.grid import AttachedLoop, PeriodChange, changing, kinds_of, loop_of, tolerance_ns
+from rtmeter.attach.grid import (
+    AttachedLoop,
+    PeriodChange,
+    changing,
+    kinds_of,
+    loop_of,
+    passed_over,
+    tolerance_ns,
+)
 from rtmeter.attach.jobs import Job, jobs_of
 from rtmeter.attach.releases import ReleaseRow, as_columns, is_overdue, rows_of
 from rtmeter.attach.sleeps import Reader
@@ -64,6 +72,8 @@ class Followed:
         """Jobs, and sleeps; ``warm_up`` is known once the first piece is there."""
         self.skipped = self.slept_over = 0
         """Rows that are skipped, and of these those that passed while the thread was free."""
+        self.passed_over = 0
+        """Releases of a loop that corrects its sleeps for which nobody slept: they are no rows."""
         self.first_release_ns: int | None = None
         self._kinds: Counter[tuple[str, bool]] = Counter()
         self._unknown = self._waits = self._distances = self._distance_ns = 0
@@ -152,15 +162,18 @@ class Followed:
                 self._changes.append(PeriodChange(job.release_ns, period_ns))
             if job.by_timer or not self.loop.by_timer:
                 if self._last is not None and self._last.known and job.known:
+                    distance_ns = job.release_ns - self._last.release_ns
                     self._distances += 1
-                    self._distance_ns += job.release_ns - self._last.release_ns
+                    self._distance_ns += distance_ns
+                    if self.loop.is_corrected and self.loop.period_ns is not None:
+                        self.passed_over += passed_over(distance_ns, self.loop.period_ns)
                 self._last = job
             yield job, period_ns
 
     def _sum_up(self) -> None:
         drift = None
         if self.loop.asked_ns is not None:
-            drift = self._distance_ns - self._distances * self.loop.asked_ns
+            drift = self._distance_ns - (self._distances + self.passed_over) * self.loop.asked_ns
         self.loop = replace(
             self.loop,
             changes=tuple(self._changes),

@@ -29,6 +29,9 @@ _MOST, _OF = 7, 10
 """So many of ten distances are a clear majority: a loop that sleeps n times in each cycle has at least
 (n - 1) / n of one kind, which is never just as many."""
 
+_NEAR = 20
+"""Releases of a loop that corrects its sleeps are so small a part of the period from their grid, or less."""
+
 _OCTAVE = 64
 _FEWEST, _SHORTEST_NS = 5, 50_000
 
@@ -62,6 +65,9 @@ class AttachedLoop:
     """The period is the user's, and does not change."""
     asked_ns: int | None = None
     """What the time from one release to the next is compared with, where sleeps are relative."""
+    is_corrected: bool = False
+    """Whether the thread asks each time for what is left until a time of its own: its releases come near a
+    grid that no event tells."""
 
     @property
     def by_timer(self) -> bool:
@@ -95,13 +101,16 @@ def loop_of(jobs: Sequence[Job], period_ns: int | None = None) -> AttachedLoop:
         period, on_grid = first, True
     steady = period is not None and (on_grid or _is_steady(distances, period))
     asked = drift = None
+    corrected = False
     if by_timer and not on_grid and steady and period is not None:
-        asked = period_ns or (None if _is_corrected(told, distances) else _asked_ns(told) or period)
+        corrected = _is_corrected(told, distances)
+        asked = period_ns or (None if corrected else _asked_ns(told) or period)
     if asked is not None:
-        drift = sum(distances) - len(distances) * asked
+        over = sum(passed_over(distance, asked) for distance in distances) if corrected else 0
+        drift = sum(distances) - (len(distances) + over) * asked
     unknown, waits = sum(not job.known for job in jobs), sum(job.waits for job in jobs)
     loop = AttachedLoop(
-        period, on_grid, steady, (), kinds, drift, unknown, waits, period_ns is not None, asked
+        period, on_grid, steady, (), kinds, drift, unknown, waits, period_ns is not None, asked, corrected
     )
     changes = (PeriodChange(job.release_ns, now) for job, now in changing(jobs, loop) if now is not None)
     return replace(loop, changes=tuple(changes))
@@ -150,6 +159,12 @@ def steps_of(distance_ns: int, period_ns: int, within_ns: int) -> int | None:
     """How many periods a distance is; None if it is no multiple."""
     steps = round(distance_ns / period_ns)
     return steps if steps >= 1 and abs(distance_ns - steps * period_ns) <= within_ns else None
+
+
+def passed_over(distance_ns: int, period_ns: int) -> int:
+    """How many releases nobody slept for between two of a loop that corrects its sleeps; none where the
+    second is on no grid that began with the first, as where it began anew."""
+    return (steps_of(distance_ns, period_ns, period_ns // _NEAR) or 1) - 1
 
 
 def _is_grid(jobs: Sequence[Job], distances: Sequence[int], worked: Sequence[int], period_ns: int) -> bool:

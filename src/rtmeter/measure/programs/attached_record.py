@@ -197,6 +197,14 @@ def _doubts(attached: Attached, program: Program, task: Task, followed: Followed
             f"{per_job / 1e3:,.1f} us behind with each job, {loop.drift_ns / 1e6:,.1f} ms in all"
         )
         yield Doubt("relative_sleeps", message, "sleep until a time: clock_nanosleep with TIMER_ABSTIME")
+    if followed.passed_over:
+        message = (
+            f"it sleeps for what is left until a time of its own ({loop.kind}): "
+            f"some {followed.passed_over:,} such times passed with no sleep until them; they are no "
+            "releases, and in no count"
+        )
+        remedy = "sleep until the time itself (clock_nanosleep with TIMER_ABSTIME): then they are skipped"
+        yield Doubt("passed_over", message, remedy)
     if len(loop.kinds) > 1:
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in Counter(loop.kinds).most_common())
         yield Doubt("several_wakers", f"its jobs are released by: {kinds}", "")
