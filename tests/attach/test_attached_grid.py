@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from itertools import accumulate, pairwise
 
+import numpy as np
 import pytest
 
 from rtmeter.attach import releases
@@ -141,6 +142,34 @@ def test_many_periods_in_turn_are_too() -> None:
 @pytest.mark.parametrize(("kind", "row"), [("nanosleep", 20), ("clock_nanosleep", 19)])
 def test_neither_timeouts_nor_short_rows_are_a_period_that_changes(kind: str, row: int) -> None:
     assert not loop_of(jobs(([MS] * row + [1_700_000] * row) * 5, kind)).on_grid
+
+
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("n", [64, 1000])
+def test_of_many_distances_it_is_told_whether_a_loop_corrects_its_sleeps(seed: int, n: int) -> None:
+    """Whatever armed its timers, as boost's does by timerfd_settime(); each release comes some 50 us late."""
+    late = np.random.default_rng(seed).normal(50_000, 5_000, n + 1).astype(np.int64)
+    own = loop_of(jobs((MS + np.diff(late)).tolist(), "timerfd"))
+    assert own.own_ns is not None and abs(own.own_ns - MS) < 1000
+    assert (own.on_grid, own.drift_ns) == (False, None)
+    over = (MS + np.diff(late)).tolist()
+    over[7] += 3 * MS
+    assert loop_of(jobs(over, "timerfd"), MS).drift_ns == late[-1] - late[0], "and not by what it passed over"
+    anew = loop_of(jobs((MS + late[1:]).tolist(), "timerfd"))
+    assert (anew.own_ns, anew.asked_ns) == (None, anew.period_ns)
+    assert anew.drift_ns == MS * n + late[1:].sum() - n * (anew.period_ns or 0)
+
+
+def test_a_loop_that_takes_its_work_off_its_sleep_falls_behind_all_the_same() -> None:
+    """`sleep(period - elapsed)`: how long it asks to sleep differs more than its releases' distances."""
+    random = np.random.default_rng(1)
+    work, late = random.integers(10_000, 300_000, 101), random.integers(1_000, 9_000, 101)
+    found = [
+        replace(job, armed_ns=job.release_ns - MS + int(took), free_ns=job.release_ns + int(took))
+        for job, took in zip(jobs((MS + late[1:]).tolist()), work, strict=True)
+    ]
+    loop = loop_of(found)
+    assert loop.own_ns is None and loop.drift_ns is not None
 
 
 def overrunning(good: int, bad: int, work_ns: int, steps: int) -> list[Job]:

@@ -165,8 +165,8 @@ class Followed:
                     distance_ns = job.release_ns - self._last.release_ns
                     self._distances += 1
                     self._distance_ns += distance_ns
-                    if self.loop.is_corrected and self.loop.period_ns is not None:
-                        self.passed_over += passed_over(distance_ns, self.loop.period_ns)
+                    if self.loop.own_ns is not None:
+                        self.passed_over += passed_over(distance_ns, self.loop.own_ns)
                 self._last = job
             yield job, period_ns
 

@@ -29,6 +29,7 @@ _MOST, _OF = 7, 10
 """So many of ten distances are a clear majority: a loop that sleeps n times in each cycle has at least
 (n - 1) / n of one kind, which is never just as many."""
 
+_STEPS, _MANY = 8, 64
 _NEAR = 20
 """Releases of a loop that corrects its sleeps are so small a part of the period from their grid, or less."""
 
@@ -65,9 +66,9 @@ class AttachedLoop:
     """The period is the user's, and does not change."""
     asked_ns: int | None = None
     """What the time from one release to the next is compared with, where sleeps are relative."""
-    is_corrected: bool = False
-    """Whether the thread asks each time for what is left until a time of its own: its releases come near a
-    grid that no event tells."""
+    own_ns: int | None = None
+    """How far apart the thread's own times are, where it asks each time for what is left until one: its
+    releases come near a grid that no event tells. None: it does not."""
 
     @property
     def by_timer(self) -> bool:
@@ -101,16 +102,16 @@ def loop_of(jobs: Sequence[Job], period_ns: int | None = None) -> AttachedLoop:
         period, on_grid = first, True
     steady = period is not None and (on_grid or _is_steady(distances, period))
     asked = drift = None
-    corrected = False
+    own = None
     if by_timer and not on_grid and steady and period is not None:
-        corrected = _is_corrected(told, distances)
-        asked = period_ns or (None if corrected else _asked_ns(told) or period)
+        own = _own_ns(told, distances, period)
+        asked = period_ns or (_asked_ns(told) or period if own is None else None)
     if asked is not None:
-        over = sum(passed_over(distance, asked) for distance in distances) if corrected else 0
+        over = 0 if own is None else sum(passed_over(distance, own) for distance in distances)
         drift = sum(distances) - (len(distances) + over) * asked
     unknown, waits = sum(not job.known for job in jobs), sum(job.waits for job in jobs)
     loop = AttachedLoop(
-        period, on_grid, steady, (), kinds, drift, unknown, waits, period_ns is not None, asked, corrected
+        period, on_grid, steady, (), kinds, drift, unknown, waits, period_ns is not None, asked, own
     )
     changes = (PeriodChange(job.release_ns, now) for job, now in changing(jobs, loop) if now is not None)
     return replace(loop, changes=tuple(changes))
@@ -229,17 +230,34 @@ def _sleeps_of(jobs: Sequence[Job]) -> list[int]:
     return [job.release_ns - job.armed_ns for job in jobs if job.known and job.armed_ns is not None]
 
 
-def _is_corrected(jobs: Sequence[Job], distances: Sequence[int]) -> bool:
-    """Whether the thread asks each time for what is left until a time of its own: how long it asks to sleep
-    differs more than the distances of its releases."""
-    asked = _sleeps_of(jobs)
+def _own_ns(jobs: Sequence[Job], distances: Sequence[int], period_ns: int) -> int | None:
+    """How far apart the times are until which the thread sleeps by asking for what is left; None if each of
+    its sleeps is counted from the one before."""
+    found = np.asarray(distances, np.int64)
+    if not (_stays(found, period_ns) if len(found) >= _MANY else _asks_for_what_is_left(jobs, found)):
+        return None
+    single = found[4 * np.abs(found - period_ns) <= period_ns]
+    return int(single.sum()) // len(single)
+
+
+def _stays(distances: npt.NDArray[np.int64], period_ns: int) -> bool:
+    """Whether a release that was off its time does not move those after it: then over _STEPS distances they
+    differ as over one; if all later ones move with it, by the root of that more."""
+    periods = np.maximum((distances + period_ns // 2) // period_ns, 1)
+    moved = np.cumsum(distances - periods * period_ns)
+    return 2 * _spread(moved[_STEPS:] - moved[:-_STEPS]) < 3 * _spread(np.diff(moved))
+
+
+def _asks_for_what_is_left(jobs: Sequence[Job], distances: npt.NDArray[np.int64]) -> bool:
+    """Whether how long it asks to sleep differs more than the distances of its releases."""
+    asked = np.asarray(_sleeps_of(jobs), np.int64)
     return len(asked) >= _FEWEST and _spread(asked) > _spread(distances)
 
 
-def _spread(values: Sequence[int]) -> int:
+def _spread(values: npt.NDArray[np.int64]) -> int:
     """Between the quartiles."""
-    ordered = sorted(values)
-    first, third = (ordered[quantile_index(len(ordered), share_of(quarter))] for quarter in ("25", "75"))
+    ordered = np.sort(values)
+    first, third = (int(ordered[quantile_index(len(ordered), share_of(quarter))]) for quarter in ("25", "75"))
     return third - first
 
 
