@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from rtmeter.attach import follow
 from rtmeter.attach import jobs as of_jobs
 from rtmeter.attach.follow import Followed, Part
 from rtmeter.attach.grid import loop_of
-from rtmeter.attach.jobs import jobs_of
+from rtmeter.attach.jobs import Job, jobs_of
 from rtmeter.attach.releases import columns_of
 from rtmeter.attach.sleeps import sleeps_of
 from rtmeter.errors import RtmeterError
@@ -130,3 +131,35 @@ def test_what_cannot_be_written_is_told_while_it_records(tmp_path: Path) -> None
     with pytest.raises(RtmeterError, match=r"cannot be written: .*no such file"):
         following.end()
     following.end(given_up=True)
+
+
+@pytest.mark.parametrize("name", [name for name in TRACES if name != "locks"])
+def test_jobs_are_told_as_they_end(name: str) -> None:
+    told: list[Job] = []
+    followed = Followed(T, parts(TRACES[name], 7), None, 10 * MS, tell=told.append)
+    for _ in followed.pieces():
+        pass
+    jobs = [job for job in jobs_of(sleeps_of(TRACES[name], T).sleeps) if job.known]
+    late = [replace(job, waits=0) for job in jobs if job.release_ns >= followed._warm_until_ns]
+    assert told == late and (len(late) > 70 or name == "messages")
+
+
+def test_long_before_there_are_rows_of_them() -> None:
+    told: list[Job] = []
+    some = list(parts(TRACES["even"], 7))[:20]
+    assert not [*Followed(T, iter(some[:-1]), None, 0, tell=told.append).pieces()] or told
+    assert 0 < len(told) < follow.HEAD
+
+
+@pytest.mark.parametrize("has_timers", [False, True])
+def test_a_wait_for_a_lock_ends_no_job_that_is_told_of_a_thread_that_timers_pace(has_timers: bool) -> None:
+    program, told, at = Program(), list[Job](), 50
+    for release in EVEN[:10]:
+        if has_timers:
+            program.sleep(at, release, release + 100)
+        program.wait(release + 200, release + 250, release + 280, "futex")
+        at = release + 500
+    for _ in Followed(T, [(program.trace, None)], None, 0, tell=told.append).pieces():
+        pass
+    at_ends, at_locks = [k * MS + 520 for k in range(1, 10)], [k * MS + 220 for k in range(2, 11)]
+    assert [job.free_ns for job in told] == (at_ends if has_timers else at_locks)

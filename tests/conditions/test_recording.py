@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
-import numpy as np
 import pytest
 
 from rtmeter.conditions import parts_of, recording
 from rtmeter.conditions.recording import Recording
+from rtmeter.conditions.releases import LoggedReleases, ToldReleases
 from rtmeter.errors import RtmeterError
 from rtmeter.explain.events import KINDS, Event, Trace
 from rtmeter.host.root import Root
-from rtmeter.model import SERVED, SKIPPED, WARM_UP_FLAG, Cell
-from rtmeter.statistics.quantities import Ints
+from rtmeter.model import LOCAL, Cell
 from rtmeter.trace.choice import TraceChoice
-from rtmeter.trace.chosen import span_of
 from rtmeter.trace.events import GROUPS
 from rtmeter.trace.recorder import RecordingTally
 from rtmeter.trace.spool import MOST_BYTES
@@ -85,7 +82,7 @@ def test_what_was_asked_of_it_goes_to_the_recorder_and_into_what_is_told(
     monkeypatch.setattr(recording, "Recorder", lambda *words: (given.extend(words), fake)[1])
     groups = tuple(name for name in GROUPS if name not in ("system_calls", "page_faults"))
     choice = TraceChoice(groups, 512 << 20)
-    with Recording("/t/instances/x", tmp_path, set(), Root(), None, choice) as part:
+    with Recording("/t/instances/x", tmp_path, set(), Root(), choice=choice) as part:
         pass
     assert given[-1] is choice
     calls, faults, cut = sorted(part.doubts(), key=lambda doubt: doubt.type == "trace_incomplete")
@@ -96,9 +93,12 @@ def test_what_was_asked_of_it_goes_to_the_recorder_and_into_what_is_told(
     assert "broke off at 512 MiB" in cut.message and "--explain-with size=" in cut.hint
 
 
-@pytest.mark.parametrize("adapter", ["posix", "attached"])
-def test_without_a_log_that_tells_of_releases_all_is_kept_until_there_is_no_more_room(
-    adapter: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("adapter", "host", "by"),
+    [("posix", LOCAL, "LoggedReleases"), ("attached", LOCAL, "ToldReleases"), ("attached", "board", None)],
+)
+def test_where_nothing_tells_of_releases_all_is_kept_until_there_is_no_more_room(
+    adapter: str, host: str, by: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Where a choice was made by a log that never came, no release at all kept its events."""
     given: list[Any] = []
@@ -106,11 +106,12 @@ def test_without_a_log_that_tells_of_releases_all_is_kept_until_there_is_no_more
     monkeypatch.setattr(recording, "Recorder", lambda *words: (given.extend(words), fake)[1])
     config = {"measurement": "loop", "cpus": None, "scheduling": {"policy": "other"}}
     cell = Cell("a", adapter, None, {}, config, conditions={"explain": True})
-    (part,) = (p for p in parts_of(cell, tmp_path, Root(), real_time=False) if isinstance(p, Recording))
+    root = type("RootOf", (Root,), {"host": host})()
+    (part,) = (p for p in parts_of(cell, tmp_path, root, real_time=False) if isinstance(p, Recording))
     with part:
         pass
     follow = given[4]
-    assert (follow is None) == (adapter == "attached")
+    assert (follow and type(follow.__self__).__name__) == by
 
 
 def test_what_a_long_run_kept_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -119,7 +120,7 @@ def test_what_a_long_run_kept_is_told(tmp_path: Path, monkeypatch: pytest.Monkey
     assert part.doubts() == [] and open_trace(tmp_path / FILE).kept == {3, 9}
     part = recorded(tmp_path, Fake(RecordingTally(10, 0, 4096, (), False, (3,), 0.75, True)), monkeypatch)
     first, second = part.doubts()
-    assert "only 75.00%, chosen at random" in first.message and "before the probe's log" in second.message
+    assert "only 75.00%, chosen at random" in first.message and "before it was told" in second.message
 
 
 def test_a_trace_that_cannot_be_written_leaves_the_cell_whole(
@@ -135,55 +136,14 @@ def test_a_trace_that_cannot_be_written_leaves_the_cell_whole(
     assert "cannot be written: failed to open" in part.doubts()[0].message
 
 
-class Log:
-    """A log that grows: each call gives what has come since."""
-
-    def __init__(self, *frames: dict[str, Ints]) -> None:
-        self.path, self.header, self._frames = Path("probe.rtlog"), {"any": 1}, list(frames)
-
-    def new(self) -> Iterator[dict[str, Ints]]:
-        if self._frames:
-            yield self._frames.pop(0)
-
-
-def frame(first: int, lateness_us: list[int | None], warm_up: int = 0) -> dict[str, Ints]:
-    k = np.arange(first, first + len(lateness_us))
-    release = k * 10_000_000
-    wake = release + np.array([0 if us is None else us * 1000 for us in lateness_us])
-    status = np.array([SKIPPED if us is None else SERVED for us in lateness_us])
-    status[:warm_up] |= WARM_UP_FLAG
-    return {"k": k, "release_ns": release, "wake_ns": wake, "free_ns": wake, "status": status}
-
-
-@pytest.mark.parametrize("deadline_ns", [100_000, None])
-def test_the_log_tells_which_releases_are_late(
-    deadline_ns: int | None, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("by_time", [False, True])
+def test_the_trace_says_which_releases_were_kept_by_k_or_where_none_was_known_by_time(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by_time: bool
 ) -> None:
-    log = Log(frame(0, [900, 20, 101, None, 20], warm_up=1), frame(5, [20, 500]))
-    config = {"period_ns": 10_000_000}
-    about = SimpleNamespace(measurement="wakeup", mode=None, config=config)
-    monkeypatch.setattr(recording, "Follower", lambda _: log)
-    monkeypatch.setattr(recording.LogMeta, "of", lambda *_: about)
-    releases = recording._Releases([Path("probe.rtlog")], deadline_ns, 7 * 10**6)
-    first, second, third = (list(releases.new()) for _ in range(3))
-    assert [span.k for span in first] == [1, 2, 4] and [span.k for span in second] == [5, 6] and third == []
-    late = [span.k for span in (*first, *second) if span.late]
-    assert late[-1] == 6 and (deadline_ns is None or late == [2, 6])
-    assert second[1] == span_of(6, 50_000_000, 60_000_000, 60_500_000, late=True, late_ns=7 * 10**6)
-    assert second[0] == span_of(5, 40_000_000, 50_000_000, 50_020_000, late=False), "the one before is known"
-    assert first[2] == span_of(4, 20_000_000, 40_000_000, 40_020_000, late=False), "one that was served"
-
-
-def test_of_a_targets_log_what_has_come_is_read_until_the_whole_is_here(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    log, (whole, part) = Log(), (tmp_path / "probe.rtlog", tmp_path / "part")
-    monkeypatch.setattr(recording, "Follower", lambda _: log)
-    releases = recording._Releases([whole, part], None, 0)
-    read = []
-    for path in (None, part, whole):
-        if path is not None:
-            path.touch()
-        assert list(releases.new()) == []
-        read.append(log.path)
-    assert read == [whole, part, whole]
+    fake = Fake(RecordingTally(10, 0, 4096, (), False, (30, 35), 1.0))
+    monkeypatch.setattr(recording, "Recorder", lambda *_: fake)
+    releases = ToldReleases(None, 0) if by_time else LoggedReleases([tmp_path / "log"], None, 0)
+    with Recording("/t/instances/x", tmp_path, set(), Root(), releases):
+        pass
+    found = open_trace(tmp_path / FILE)
+    assert (found.kept, found.kept_ns) == ((None, {30, 35}) if by_time else ({30, 35}, None))

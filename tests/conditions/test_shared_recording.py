@@ -68,7 +68,8 @@ def recorded(folder: Path, root: Root, fake: Fake, monkeypatch: pytest.MonkeyPat
                     [instance] = (root.path / INSTANCES).iterdir()
         parts.append(part)
     [(where, _, _, _, follow, choice)] = made
-    assert (Path(where).name, follow) == (instance.name, None)  # all is kept: nothing tells yet who is late
+    assert Path(where).name == instance.name
+    assert follow == shared.told.new  # of this machine's threads
     assert choice == TraceChoice.of({"size_bytes": 512 << 20})
     assert not any((root.path / INSTANCES).iterdir())
     return parts

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -16,7 +18,10 @@ from explained_attached import assert_explained
 
 from front import ended, rtmeter, running
 from rigs_here import URL, board_at, traceable
+from rtmeter.judge.explained import explained
 from rtmeter.results import store
+from rtmeter.results.cells import find_cells
+from rtmeter.trace.table import open_trace
 from waiting import until
 
 pytestmark = [here, pytest.mark.skipif(not traceable(), reason="in a PID namespace")]
@@ -89,6 +94,54 @@ def test_report_export_and_archive_read_such_a_cell_as_any_other(
     assert done.code == 0 and (tmp_path / "trace").stat().st_size > 0, done.err
     done = rtmeter("archive", "add", cell, "--to", tmp_path / "archive")
     assert done.code == 0, done.err
+
+
+PING_PONG = """
+import os
+(here, there), (their, ours) = os.pipe(), os.pipe()
+read, write = (here, ours) if os.fork() else (their, there)
+os.write(write, b".")
+while os.write(write, os.read(read, 1)):
+    pass
+"""
+
+
+@contextmanager
+def many_events() -> Iterator[None]:
+    processes = subprocess.Popen([sys.executable, "-c", PING_PONG], start_new_session=True)
+    try:
+        yield
+    finally:
+        os.killpg(processes.pid, signal.SIGKILL)
+        processes.wait(60)
+
+
+@pytest.mark.parametrize("which", ["--all", "--thread=middle"])
+def test_of_a_long_recording_what_surrounds_late_releases_stays(which: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    asked = (which, "--explain", "--explain-with", "size=16MiB", "--duration", "1h", "--deadline", "1us")
+    with (
+        three_loops(tmp_path) as process,
+        many_events(),
+        running("attach", "--pid", process.pid, *asked, "--out", out) as front,
+    ):
+        until(lambda: any(file.stat().st_size for file in tmp_path.rglob("trace.cpu*.kept")), of=front)
+        front.send_signal(signal.SIGINT)
+        done = ended(front)
+    cells = [one.parent for one in (out / "cell.json", *out.glob("*/cell.json")) if one.is_file()]
+    assert (done.code, len(cells)) == (1, 3 if which == "--all" else 1), done.err
+    times = open_trace(cells[0] / "trace.parquet").kept_ns or frozenset()
+    rows, known = set[int](), 0
+    for cell in cells:
+        traced = store.read_cell(cell).conditions["achieved"]["trace"]
+        assert traced["bytes"] > 12 << 20 and traced["kept"]["releases"] >= len(times) > 0
+        rows |= {*pq.read_table(cell / "samples.parquet", columns=["release_ns"])["release_ns"].to_pylist()}
+        told = explained(find_cells(cell)[0])
+        kept = [one for one in told.found.releases if one.release.release_ns in times]
+        late = [one for one in told.found.releases if one.release.late]
+        assert len(late) - told.unrecorded == sum(one.release.late for one in kept)
+        known += sum(one.cause is not None for one in kept)
+    assert times <= rows and known > 0
 
 
 def test_threads_of_a_target_have_one_recording_too(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -19,6 +19,7 @@ from rtmeter.explain.events import LOST, Event, Trace
 from rtmeter.host.root import Root
 from rtmeter.trace import recorder
 from rtmeter.trace.choice import TraceChoice
+from rtmeter.trace.chosen import Span
 from rtmeter.trace.events import ALWAYS, GROUPS
 from rtmeter.trace.recorder import Recorder
 from rtmeter.trace.spool import Spool
@@ -77,6 +78,22 @@ def test_a_kernel_that_writes_as_fast_as_we_read_is_not_read_for_ever(
         assert pages.moved == 16 * PAGE and len(splices) == 2
         pages.move(PAGE, rest=True)
         assert pages.moved == (16 + 16 + 10) * PAGE
+
+
+@pytest.mark.parametrize(("whole", "chooses"), [(True, False), (False, True)])
+def test_where_nobody_tells_of_releases_nothing_is_chosen_unless_pages_went_already(
+    whole: bool, chooses: bool, tmp_path: Path
+) -> None:
+    told: list[list[Span] | None] = [[], None, None]
+    found: Any = Recorder("/none", tmp_path, set(), Root(tmp_path), lambda: told.pop(0))
+    spool: Any = SimpleNamespace(whole=True, keep_all=lambda: kept.append(1))
+    kept: list[int] = []
+    found._heed_releases(spool)
+    assert found._chooser is not None and not kept
+    spool.whole = whole
+    found._heed_releases(spool)
+    found._heed_releases(spool)
+    assert (found._chooser is not None, kept) == (chooses, [] if chooses else [1])
 
 
 def endless(splices: list[int]) -> Callable[..., int]:

@@ -64,6 +64,19 @@ def test_a_run_keeps_all_as_long_as_there_is_room_for_it_beside_a_piece(tmp_path
     assert spool.whole and len(begins(spool, 0)) == 3_000
 
 
+def test_where_nobody_tells_after_all_all_is_kept_as_if_nothing_had_been_to_be_chosen(tmp_path: Path) -> None:
+    spool, plain = (Spool(tmp_path, CPUS, PAGE, chooser, 8 * 1024) for chooser in (Chooser(10), None))
+    spool.keep_all()
+    for size in range(8 * 1024 // PAGE):
+        assert (spool.settle(), spool.whole, spool.overrun) == (True, True, False), size
+        write(spool, 0, size * MS)
+    assert spool.settle() and len(begins(spool, 0)) == 8 * 1024 // PAGE
+    write(spool, 0, 10**12)
+    assert not spool.settle() and spool.whole
+    for each in (spool, plain):
+        each.tidy()
+
+
 def test_of_a_long_run_the_surroundings_of_each_late_release_stay_and_of_some_in_time(tmp_path: Path) -> None:
     late = set(random.Random(1).sample(range(10, 6_000), 30))
     most, chooser = 400 * 1024, Chooser(20)

@@ -6,7 +6,7 @@ The first jobs tell the period and whether there is a grid; those that come afte
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from itertools import chain
 from operator import attrgetter, itemgetter
@@ -21,7 +21,7 @@ from rtmeter.attach.grid import (
     passed_over,
     tolerance_ns,
 )
-from rtmeter.attach.jobs import Job, jobs_of
+from rtmeter.attach.jobs import EarlyJobs, Job, jobs_of
 from rtmeter.attach.releases import ReleaseRow, as_columns, is_overdue, rows_of
 from rtmeter.attach.sleeps import Reader
 from rtmeter.explain.events import Trace
@@ -42,7 +42,8 @@ class Followed:
     """The thread ``tid``; ``jobs`` are those that are its own (None: from sleep to sleep). ``period_ns`` as
     the user gave it; releases of the first ``warm_up_ns`` are the first ``warm_up`` rows. A job that had not
     ended when the recording did is lost once it was due for ``overdue_ns``, or else for a period; where what
-    is judged is when it woke (``until_wake``), only if it had not.
+    is judged is when it woke (``until_wake``), only if it had not. ``tell``: is told of known jobs after the
+    warm-up as they end, long before there are rows of them.
 
     Once pieces() has ended, ``loop`` and ``told`` are of all; before, of what has come so far.
     """
@@ -57,7 +58,10 @@ class Followed:
         overdue_ns: int | None = None,
         *,
         until_wake: bool = False,
+        tell: Callable[[Job], None] | None = None,
     ) -> None:
+        self._early = EarlyJobs(self._told_early) if tell is not None else None
+        self._tell = tell
         self._reader, self._parts, self._of_others = Reader(tid), parts, jobs
         self._period, self._warm_up_ns, self._overdue_ns = period_ns, warm_up_ns, overdue_ns
         self._until_wake = until_wake
@@ -139,7 +143,13 @@ class Followed:
         for part, until_ns in self._parts:
             for sleep in self._reader.see_all(part, until_ns):
                 self.slept += 1
+                if self._early is not None:
+                    self._early.see(sleep)
                 yield sleep
+
+    def _told_early(self, job: Job) -> None:
+        if self._tell is not None and job.release_ns >= self._warm_until_ns:
+            self._tell(job)
 
     def _rest(self) -> Rest | None:
         return None if self.end_ns is None else self._reader.rest(self.end_ns)

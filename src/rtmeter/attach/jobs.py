@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 
@@ -13,6 +14,8 @@ RELATIVE = ("nanosleep", "poll", "ppoll", "select", "pselect6", "epoll_wait", "e
 
 PATIENCE = 10_000
 """So many sleeps tell whether timers pace a thread."""
+
+_TIMER, _LOCK, _OTHER = "timer", "lock", "other"
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +81,27 @@ def jobs_of(sleeps: Iterable[Sleep], rest: Callable[[], Rest | None] = lambda: N
         yield from _last_jobs(began, last, waits, known=whole and last.whole, has_locks=has_locks)
 
 
+class EarlyJobs:
+    """Tells of known jobs as they end: jobs_of() holds the first ones until it is known of them whether the
+    thread waits for locks; here that goes by what it did until then."""
+
+    def __init__(self, tell: Callable[[Job], None]) -> None:
+        self._tell = tell
+        self._ended: Counter[str | None] = Counter()
+        self._began: Sleep | None = None
+        self._whole = True
+
+    def see(self, sleep: Sleep) -> None:
+        """The next one."""
+        self._ended[_what(sleep)] += 1
+        self._whole = self._whole and sleep.whole_before
+        if _is_lock(sleep) and _are_locks(self._ended):
+            return
+        if self._began is not None and self._began.known and self._whole:
+            self._tell(_job(self._began, sleep, 0, known=True))
+        self._began, self._whole = sleep, True
+
+
 def _job(began: Sleep, then: Sleep, waits: int, *, known: bool) -> Job:
     """From one sleep to the next."""
     return Job(
@@ -114,9 +138,20 @@ def _under_way(began: Sleep, end_ns: int, waits: int, *, known: bool) -> Job:
 def _has_locks(sleeps: Sequence[Sleep]) -> bool:
     """Whether timers pace the thread beside its waits on futexes, and beside all else that it waits for: the
     waits are locks then. One that waits on a condition and sleeps now and then for a time has none."""
-    known = [sleep for sleep in sleeps if sleep.known]
-    timers, futexes = sum(sleep.due_ns is not None for sleep in known), sum(map(_is_lock, known))
-    return paced(timers, futexes) and paced(timers, len(known) - timers - futexes)
+    return _are_locks(Counter(map(_what, sleeps)))
+
+
+def _are_locks(counts: Mapping[str | None, int]) -> bool:
+    """By how many sleeps ended how."""
+    timers = counts.get(_TIMER, 0)
+    return all(paced(timers, counts.get(other, 0)) for other in (_LOCK, _OTHER))
+
+
+def _what(sleep: Sleep) -> str | None:
+    """What ended it; None: that is not known."""
+    if not sleep.known:
+        return None
+    return _TIMER if sleep.due_ns is not None else _LOCK if _is_lock(sleep) else _OTHER
 
 
 def _is_lock(sleep: Sleep) -> bool:

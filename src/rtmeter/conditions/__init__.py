@@ -12,12 +12,15 @@ from rtmeter.campaign.condition_options import SystemSettings
 from rtmeter.campaign.rules import ATTACHED
 from rtmeter.conditions.component import Component
 from rtmeter.conditions.recording import Recording
+from rtmeter.conditions.releases import LoggedReleases, ToldReleases
 from rtmeter.conditions.settings import NOT_JOINED, OF_GROUPS, Launchers, Settings
 from rtmeter.conditions.shared_recording import SharedRecording
+from rtmeter.conditions.spool_there import followed
 from rtmeter.conditions.strain import measured_cpus, strain_of
 from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
 from rtmeter.model import LOCAL, Cell, Doubt
+from rtmeter.results.store import CLIENT_LOG
 from rtmeter.trace.choice import TraceChoice
 
 __all__ = ["NOT_JOINED", "OF_GROUPS", "ConditionPart", "Launchers", "SharedRecording", "Standing", "applied"]
@@ -56,6 +59,8 @@ class Standing:
         self.launchers = Launchers()
         self.server_root: Root | None = None
         """The machine of the server, where that is not this one."""
+        self.told: ToldReleases | None = None
+        """What is to be told of releases while they are measured, if anything is."""
 
     def add(self, part: ConditionPart) -> None:
         """Counts a part in: it was entered."""
@@ -66,6 +71,8 @@ class Standing:
         if isinstance(part, Settings):
             server = self.launchers.server if self.server_root else part.launcher
             self.launchers = Launchers(part.launcher, server)
+        if isinstance(part, Recording) and isinstance(part.releases, ToldReleases):
+            self.told = part.releases
 
     def check(self) -> None:
         """Raises RtmeterError, while the probes run, once it is known that the cell will fail."""
@@ -113,12 +120,21 @@ def parts_of(
         yield settings
     yield strain_of(cell, folder, root, real_time=real_time)
     if traced and settings is not None:
-        deadline_ns = cell.requirement.deadline_ns if cell.requirement else None
         choice = TraceChoice.of(cell.conditions["explain"])
         where = settings.instance, folder, measured_cpus(cell), root
-        yield Recording(*where, deadline_ns, choice, has_log=cell.adapter != ATTACHED)
+        yield Recording(*where, releases_of(cell, folder, root, choice), choice)
     if recording is not None:
         yield recording.part(folder)
+
+
+def releases_of(
+    cell: Cell, folder: Path, root: Root, choice: TraceChoice
+) -> LoggedReleases | ToldReleases | None:
+    """What tells of a cell's releases while it is measured: of another machine's program nothing does."""
+    asked = cell.requirement.deadline_ns if cell.requirement else None, choice.late_ns
+    if cell.adapter != ATTACHED:
+        return LoggedReleases([folder / CLIENT_LOG, followed(folder)], *asked)
+    return ToldReleases(*asked) if root.host == LOCAL else None
 
 
 @contextmanager

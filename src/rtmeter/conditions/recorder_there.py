@@ -186,7 +186,7 @@ class RecorderThere(Recorder):
     def _settle(self) -> None:
         self._follow()
         if self._chooser is not None and self._releases is not None:
-            self._chooser.add(self._releases())
+            self._chooser.add(self._releases() or ())
         self._pages_there.settle()
 
     def _follow(self) -> None:

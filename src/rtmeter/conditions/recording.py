@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
-import numpy as np
-
 from rtmeter.conditions.recorder_there import RecorderThere
-from rtmeter.conditions.spool_there import followed
+from rtmeter.conditions.releases import LoggedReleases, ToldReleases
 from rtmeter.errors import RtmeterError
 from rtmeter.host.remote_root import RemoteRoot
 from rtmeter.host.root import Root
 from rtmeter.model import TRACE_BYTES, Doubt
-from rtmeter.results.store import CLIENT_LOG
-from rtmeter.samples.follow import Follower
-from rtmeter.samples.meta import LogMeta
-from rtmeter.statistics import bins
-from rtmeter.statistics.quantities import Columns
-from rtmeter.statistics.served import served
 from rtmeter.trace.choice import TraceChoice
-from rtmeter.trace.chosen import Span, span_of
 from rtmeter.trace.events import GROUPS, OPTIONAL
 from rtmeter.trace.recorder import Recorder, RecordingTally
 from rtmeter.trace.table import FILE, write_trace
@@ -40,18 +29,13 @@ class Recording:
         folder: Path,
         cpus: set[int],
         root: Root,
-        deadline_ns: int | None = None,
+        releases: LoggedReleases | ToldReleases | None = None,
         choice: TraceChoice = TraceChoice(),  # noqa: B008
-        *,
-        has_log: bool = True,
     ) -> None:
-        """``deadline_ns``: what comes later is late; without one, the latest hundredth. ``has_log``: whether
-        a log tells of releases meanwhile; without one nothing can be chosen, and all is kept until there is
-        no more room."""
+        """``releases``: what tells of them meanwhile; where nothing does nothing can be chosen, and all is
+        kept until there is no more room."""
         self._instance, self._folder, self._cpus, self._root = instance, folder, cpus, root
-        logs = folder / CLIENT_LOG, followed(folder)
-        self._releases, self._choice = _Releases(logs, deadline_ns, choice.late_ns), choice
-        self._has_log = has_log
+        self.releases, self._choice = releases, choice
         self._tally: RecordingTally | None = None
         self._failure: RtmeterError | None = None
 
@@ -62,13 +46,14 @@ class Recording:
 
     def _made(self) -> Recorder:
         kind = RecorderThere if isinstance(self._root, RemoteRoot) else Recorder
-        follow, choice = self._releases.new if self._has_log else None, self._choice
-        return kind(self._instance, self._folder, self._cpus, self._root, follow, choice)
+        follow = self.releases.new if self.releases else None
+        return kind(self._instance, self._folder, self._cpus, self._root, follow, self._choice)
 
     def __exit__(self, *_: object) -> None:
         self._recorder.stop()
         try:
-            write_trace(self._recorder.parts(), self._folder / FILE, self._recorder.kept)
+            told = isinstance(self.releases, ToldReleases)
+            write_trace(self._recorder.parts(), self._folder / FILE, self._recorder.kept, by_time=told)
         except (RtmeterError, OSError) as error:
             self._failure = error if isinstance(error, RtmeterError) else unwritable(error)
             return
@@ -108,7 +93,7 @@ class Recording:
             message += f" events in {self._room}: the others are unknown"
             found.append(Doubt("trace_incomplete", message, _MORE_ROOM))
         if tally.overrun:
-            message = "events went before the probe's log told whose they are: some releases are unknown"
+            message = "events went before it was told whose they are: some releases are unknown"
             found.append(Doubt("trace_incomplete", message, _MORE_ROOM))
         for group in self._choice.left_out:
             lost = OPTIONAL.get(GROUPS[group][0], "they are not counted")
@@ -135,40 +120,3 @@ def unwritable(error: OSError) -> RtmeterError:
     """Why there is no trace."""
     message = f"the trace cannot be written: {(error.strerror or str(error)).lower()}"
     return RtmeterError(message, field="explain", remedy="free space there, or leave it out")
-
-
-class _Releases:
-    """Those of a cell that is being measured, from its log as it grows: the first of ``logs`` that is there,
-    for of a target's one a part comes before the whole."""
-
-    def __init__(self, logs: Sequence[Path], deadline_ns: int | None, late_ns: int) -> None:
-        self._logs, self._deadline_ns, self._late_ns = logs, deadline_ns, late_ns
-        self._log = Follower(logs[0])
-        self._counts = np.zeros(bins.BINS, np.int64)
-        self._last: int | None = None
-
-    def new(self) -> Iterator[Span]:
-        """Since the last call. What the log has wrong is told by who reads it afterwards."""
-        self._log.path = next((log for log in self._logs if log.exists()), self._logs[0])
-        with suppress(RtmeterError):
-            for rows in self._log.new():
-                meta = LogMeta.of(self._log.header, self._log.path)
-                known = {"measurement": meta.measurement, "mode": meta.mode}
-                yield from self._spans({"period_ns": 0} | meta.config | known, rows)
-
-    def _spans(self, meta: Mapping[str, Any], rows: Columns) -> Iterator[Span]:
-        for one in served(meta, [rows]):
-            self._counts += bins.count(one.lateness_ns[one.measured])
-            late = one.lateness_ns > self._limit_ns()
-            columns = (one.k, one.before_ns, one.release_ns, one.stamp_ns, late, one.measured)
-            for k, before, release, stamp, is_late, counts in zip(
-                *(c.tolist() for c in columns), strict=True
-            ):
-                before_ns, self._last = self._last or before, release
-                if counts:
-                    yield span_of(k, before_ns, release, stamp, late=is_late, late_ns=self._late_ns)
-
-    def _limit_ns(self) -> int:
-        if self._deadline_ns is not None:
-            return self._deadline_ns
-        return bins.quantile_range_ns(self._counts, ("99", "99"))[0] if self._counts.any() else 0

@@ -10,11 +10,12 @@ from typing import Any, Self
 
 from rtmeter.campaign.condition_options import SystemSettings
 from rtmeter.conditions.recording import Recording, unwritable
+from rtmeter.conditions.releases import ToldReleases
 from rtmeter.conditions.settings import Settings
 from rtmeter.conditions.strain import measured_cpus
 from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
-from rtmeter.model import Cell, Doubt
+from rtmeter.model import LOCAL, Cell, Doubt
 from rtmeter.trace.choice import TraceChoice
 from rtmeter.trace.table import FILE
 
@@ -22,12 +23,14 @@ from rtmeter.trace.table import FILE
 class SharedRecording:
     """Records while the block runs, as the conditions of ``cell`` ask, in a tracefs instance of its own.
 
-    Nothing is chosen: how late each of the cells is, is known afterwards. So what surrounds a late release of
-    any of them is there until there is no more room.
+    ``told``: what is to be told of the threads' releases meanwhile; where nothing can be, nothing is chosen:
+    what surrounds a late release of any of them is there until there is no more room.
     """
 
     def __init__(self, cell: Cell) -> None:
-        self._cell = cell
+        self._cell, self._choice = cell, TraceChoice.of(cell.conditions["explain"])
+        deadline_ns = cell.requirement.deadline_ns if cell.requirement else None
+        self.told = ToldReleases(deadline_ns, self._choice.late_ns)
         self._settings: Settings | None = None
         self._recording: Recording | None = None
         self._folder: Path | None = None
@@ -44,9 +47,9 @@ class SharedRecording:
             self._settings = stack.enter_context(
                 Settings(SystemSettings(), self._root, strict=strict, traced=True)
             )
-            choice = TraceChoice.of(self._cell.conditions["explain"])
             where = self._settings.instance, self._folder, measured_cpus(self._cell), self._root
-            self._recording = stack.enter_context(Recording(*where, None, choice, has_log=False))
+            told = self.told if self._root.host == LOCAL else None
+            self._recording = stack.enter_context(Recording(*where, told, self._choice))
             self._stack = stack.pop_all()
         return self
 

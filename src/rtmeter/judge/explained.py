@@ -24,7 +24,7 @@ from rtmeter.statistics.ranks import quantile_index, share_of
 from rtmeter.statistics.served import Served, served
 from rtmeter.trace.choice import TraceChoice
 from rtmeter.trace.chosen import MOST_IN_TIME, Span, span_of
-from rtmeter.trace.table import FILE, open_trace
+from rtmeter.trace.table import FILE, StoredTrace, open_trace
 
 REMEDY = "measure it with --explain, as root"
 """Of a cell without a trace."""
@@ -76,13 +76,14 @@ def explained(cell: StoredCell, k: int | None = None, *, deadline_ns: int | None
     if not late + in_time:
         message, remedy = "has no release that was served", "measure it again"
         raise RtmeterError(message, field="cell", value=str(cell.folder), remedy=remedy)
-    spans = list(_asked(cell, limit_ns, recorded_ns, in_time, trace.kept, k))
+    kept = _kept(cell, trace)
+    spans = list(_asked(cell, limit_ns, recorded_ns, in_time, kept, k))
     asked = [release for release, _ in spans]
-    surroundings = None if trace.kept is None else [(span.from_ns, span.to_ns) for _, span in spans]
+    surroundings = None if kept is None else [(span.from_ns, span.to_ns) for _, span in spans]
     found = explain_parts(trace.parts(), asked, tid, surroundings, roles=roles(cell.record))
-    there = {one.k for one in asked} if trace.kept is None else trace.kept
+    there = {one.k for one in asked} if kept is None else kept
     compared = min(in_time, MOST_IN_TIME)
-    if trace.kept is not None:
+    if kept is not None:
         compared = sum(not one.late and one.k in there for one in asked)
     unrecorded = sum(one.late and one.k not in there for one in asked)
     by_deadline = required is not None or deadline_ns is not None
@@ -100,6 +101,14 @@ def roles(record: CellRecord) -> dict[int, str]:
 
 def _served(cell: StoredCell) -> Iterator[Served]:
     return served(cell.record.meta, store.chunks(cell.folder)())
+
+
+def _kept(cell: StoredCell, trace: StoredTrace) -> frozenset[int] | None:
+    """The k of its releases whose surroundings the trace has; None: it has all."""
+    if trace.kept_ns is None:
+        return trace.kept
+    times = np.array(sorted(trace.kept_ns), np.int64)
+    return frozenset(k for one in _served(cell) for k in one.k[np.isin(one.release_ns, times)].tolist())
 
 
 def _p99_ns(cell: StoredCell) -> int:

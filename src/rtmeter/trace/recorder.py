@@ -69,7 +69,8 @@ class Recorder:
     """A recording into ``folder`` from start() to stop(); then parts() makes the table of it.
 
     ``instance``: the folder of the tracefs instance, as the kernel has it. ``releases`` gives those that have
-    come since it was called last; without it all is kept, until there is no more room.
+    come since it was called last, None if nobody will tell after all; without it all is kept, until there is
+    no more room.
     """
 
     most_bytes = MOST_BYTES
@@ -81,7 +82,7 @@ class Recorder:
         folder: Path,
         measured_cpus: set[int],
         root: Root,
-        releases: Callable[[], Iterable[Span]] | None = None,
+        releases: Callable[[], Iterable[Span] | None] | None = None,
         choice: TraceChoice = TraceChoice(),  # noqa: B008
     ) -> None:
         self._instance, self._root, self._avoid = instance, root, measured_cpus
@@ -276,12 +277,21 @@ class Recorder:
                     pages.move(self._form.size, rest=last)
                 finally:
                     self._bytes = pages.moved
-                if self._chooser is not None and self._releases is not None:
-                    self._chooser.add(self._releases())
+                self._heed_releases(spool)
                 if not spool.settle():
                     self._cut_ns = time.clock_gettime_ns(time.CLOCK_MONOTONIC)
                     self._switch(on=False)
             spool.end()
+
+    def _heed_releases(self, spool: Spool) -> None:
+        if self._chooser is None or self._releases is None:
+            return
+        told = self._releases()
+        if told is None and spool.whole:
+            self._chooser = None
+            spool.keep_all()
+        else:
+            self._chooser.add(told or ())
 
 
 class _Pages:

@@ -72,6 +72,11 @@ class Spool:
         """Whether pages went before their releases were known; of a run that keeps all, if there was more."""
         self._begin_piece()
 
+    def keep_all(self) -> None:
+        """Nothing is chosen after all, as nobody tells of releases; none was left out yet."""
+        self._chooser, most = None, self._for_spool + self._for_kept
+        self._for_spool, self._for_kept = most, 0
+
     def settle(self) -> bool:
         """Goes through what is settled, if all is too much; returns False if recording must end."""
         if self._chooser is None:

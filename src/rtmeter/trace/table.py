@@ -27,9 +27,11 @@ _ABSENT = {"tid": NOBODY, "target": NOBODY, "priority": NO_PRIORITY, "value": NO
 _ABOUT = b"rtmeter"
 
 
-def write_trace(parts: Iterable[Trace], path: Path, kept: Sequence[int] | None = None) -> None:
+def write_trace(
+    parts: Iterable[Trace], path: Path, kept: Sequence[int] | None = None, *, by_time: bool = False
+) -> None:
     """Writes the table of parts that follow one another. ``kept``: where only their surroundings were
-    recorded, the releases (k)."""
+    recorded, the releases: their k, or ``by_time`` their times."""
     writer: pq.ParquetWriter | None = None
     try:
         for part in parts:
@@ -37,7 +39,8 @@ def write_trace(parts: Iterable[Trace], path: Path, kept: Sequence[int] | None =
             writer = writer or checked.writer(path, table.schema)
             writer.write_table(table)
         if writer is not None and kept is not None:
-            writer.add_key_value_metadata({_ABOUT: json.dumps({"kept": list(kept)})})
+            about = {"kept_ns" if by_time else "kept": list(kept)}
+            writer.add_key_value_metadata({_ABOUT: json.dumps(about)})
     finally:
         if writer is not None:
             writer.close()
@@ -60,11 +63,13 @@ def _table(part: Trace) -> pa.Table:
 
 @dataclass(frozen=True)
 class StoredTrace:
-    """A table on the disk. ``kept``: the releases whose surroundings are there, None if all is; ``parts()``
-    reads it from the beginning, each time. Raises RtmeterError where it cannot be read."""
+    """A table on the disk. ``kept``: the releases whose surroundings are there, by k or, where it is of
+    several cells or of one whose k were not known yet, by their times (``kept_ns``); both None if all is.
+    ``parts()`` reads it from the beginning, each time. Raises RtmeterError where it cannot be read."""
 
     path: Path
     kept: frozenset[int] | None
+    kept_ns: frozenset[int] | None = None
 
     def within(self, start_ns: int, end_ns: int) -> Trace:
         """What happened in a span."""
@@ -92,8 +97,12 @@ def open_trace(path: Path) -> StoredTrace:
     """Raises RtmeterError if it cannot be read."""
     with _reading(path):
         about = (checked.opened(path).metadata.metadata or {}).get(_ABOUT)
-        kept = None if about is None else frozenset(map(int, from_json(about)["kept"]))
-    return StoredTrace(path, kept)
+        if about is None:
+            return StoredTrace(path, None)
+        found = from_json(about)
+        if "kept_ns" in found:
+            return StoredTrace(path, None, frozenset(map(int, found["kept_ns"])))
+        return StoredTrace(path, frozenset(map(int, found["kept"])))
 
 
 @contextmanager

@@ -9,8 +9,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from rtmeter.attach.jobs import Job
 from rtmeter.campaign.rules import ATTACHED
 from rtmeter.conditions import OF_GROUPS, Standing
+from rtmeter.conditions.releases import ToldReleases
 from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
 from rtmeter.host.threads import Task
@@ -113,16 +115,31 @@ class ByAttaching:
             task = meeting.thread(meeting.program())
             program = meeting.program()  # a start script may have become it meanwhile
             self.look_at(task, self._root)
-            asked = self.period_ns, self.warm_up_ns, self.overdue_ns
-            following = Following(task.tid, folder / FOLLOWED, *asked, until_wake=self.until_wake)
+            told = standing.told
+            following = self.following(task.tid, folder / FOLLOWED, told)
             with Attached(
-                [task.tid], folder, self._root, is_32_bit=program.is_32_bit, follow=[following]
+                [task.tid], folder, self._root, is_32_bit=program.is_32_bit, follow=[following], told=told
             ) as attached:
                 both = _both(heed, following.check)
                 beside = Meeting(self._asked, self._root, stop, both, started)
                 doubts = beside.wait(program, [task], following.over)
         doubts += [killed_doubt(self._asked["command"])] if started is not None and started.was_killed else []
         return self.measured(attached, program, task, folder, doubts, stop, following.written)
+
+    def following(self, tid: int, file: Path, told: ToldReleases | None) -> Following:
+        """What writes the thread's rows as they come, and tells of each job how late it was by what is
+        judged."""
+        teller = None if told is None else told.teller()
+
+        def tell(job: Job) -> None:
+            if teller is not None:
+                teller.tell(job.release_ns, job.wake_ns if self.until_wake else job.free_ns, job.free_ns)
+
+        asked = self.period_ns, self.warm_up_ns, self.overdue_ns
+        found = Following(tid, file, *asked, until_wake=self.until_wake, tell=tell if teller else None)
+        if teller is not None:
+            teller.is_over = found.over
+        return found
 
     @property
     def period_ns(self) -> int | None:

@@ -18,7 +18,7 @@ from rtmeter.measure.probe.supervise import OnProgress, Stop
 from rtmeter.measure.programs import attaching
 from rtmeter.measure.programs.attached import ByAttaching
 from rtmeter.measure.programs.attaching import Attached
-from rtmeter.measure.programs.following import Following, Written
+from rtmeter.measure.programs.following import Written
 from rtmeter.measure.programs.looking import LOOK_S, ThreadSeen
 from rtmeter.measure.programs.meeting import Meeting, Started, started_program
 from rtmeter.measure.programs.program import meant_words, started_by
@@ -109,10 +109,9 @@ class Together:
         if self._recorded is None:
             own = ByAttaching(self._cell)
             rows = self._beside(folder, ".rows-")
-            asked = own.period_ns, own.warm_up_ns, own.overdue_ns
-            files = {task.tid: rows / f"{task.tid}.parquet" for task in self.tasks}
+            told = self.recording.told if self.recording else None
             self._following = {
-                tid: Following(tid, file, *asked, until_wake=own.until_wake) for tid, file in files.items()
+                task.tid: own.following(task.tid, rows / f"{task.tid}.parquet", told) for task in self.tasks
             }
             of_threads = Attached(
                 [*self._following],
@@ -120,6 +119,7 @@ class Together:
                 self._root,
                 is_32_bit=self.program.is_32_bit,
                 follow=[*self._following.values()],
+                told=told,
             )
             with self._explained(folder), of_threads as attached:
                 doubts = self._meeting.wait(self.program, self.tasks, self._over)

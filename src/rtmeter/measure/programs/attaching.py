@@ -22,6 +22,7 @@ from typing import Self
 
 from rtmeter.conditions.companion import require_program
 from rtmeter.conditions.recorder_there import ThreadsRecorderThere
+from rtmeter.conditions.releases import ToldReleases
 from rtmeter.conditions.tracing import require
 from rtmeter.errors import RtmeterError
 from rtmeter.explain.events import Trace
@@ -82,7 +83,7 @@ class Attached:
 
     ``follow``: what takes the events as they come (from tracefs, when the block ends), and is ended with the
     block; ``trace`` has none then. ``by``: what records; None: programs of ours, and tracefs where the kernel
-    takes none, ``not_ebpf`` says why.
+    takes none, ``not_ebpf`` says why. ``told`` is told if nothing of them is known before the block ends.
     """
 
     def __init__(
@@ -95,8 +96,9 @@ class Attached:
         probes: Callable[[], Sequence[str]] | None = None,
         by: str | None = None,
         follow: Sequence[Following] = (),
+        told: ToldReleases | None = None,
     ) -> None:
-        self._probes, self._follow = probes, tuple(follow)
+        self._probes, self._follow, self._told = probes, tuple(follow), told
         self._tids, self._folder, self._root, self._is_32_bit = tuple(tids), folder, root, is_32_bit
         self.by = TRACEFS if probes is not None else by
         self.not_ebpf: str | None = None
@@ -125,6 +127,8 @@ class Attached:
         check(self._root)
         with ExitStack() as stack:
             self._recorder = self._of_ours() or self._in_tracefs(stack)
+            if self._told is not None and (self.by != EBPF or not self._follow):
+                self._told.nobody_tells()
             here = self._root.host == LOCAL
             untraced_ns = _call_ns() if here else 0
             try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +53,7 @@ class Written:
 
 class Following:
     """Writes the rows of ``tid`` into ``file`` as its events come: see() takes them, end() waits until all
-    are written."""
+    are written. ``tell``: as Followed has it."""
 
     def __init__(
         self,
@@ -64,10 +64,11 @@ class Following:
         overdue_ns: int | None = None,
         *,
         until_wake: bool = False,
+        tell: Callable[[Job], None] | None = None,
     ) -> None:
         self._parts: queue.Queue[Part | None] = queue.Queue(_MOST_WAITING)
         asked = period_ns, warm_up_ns, None, overdue_ns
-        followed = Followed(tid, self._coming(), *asked, until_wake=until_wake)
+        followed = Followed(tid, self._coming(), *asked, until_wake=until_wake, tell=tell)
         self.written = Written(followed, file)
         self._error: BaseException | None = None
         self._thread = threading.Thread(target=self._run, name="rtmeter-rows", daemon=True)

@@ -182,7 +182,8 @@ class ByName(Together):
     def _attached(self, tasks: list[Task], folder: Path) -> Attached:
         if self.program.is_32_bit:
             raise RtmeterError("is not for 32-bit programs", field=FIELD, remedy="measure its threads")
-        return Attached([task.tid for task in tasks], folder, self._root, probes=lambda: self.found.lines)
+        tids, told = [task.tid for task in tasks], self.recording.told if self.recording else None
+        return Attached(tids, folder, self._root, probes=lambda: self.found.lines, told=told)
 
 
 class _OneCallback(ByAttaching):
