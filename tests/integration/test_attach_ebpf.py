@@ -16,11 +16,13 @@ from cpus import ONLINE, OWN, takes_deadline
 from rtmeter.attach.grid import loop_of
 from rtmeter.attach.jobs import Job, jobs_of
 from rtmeter.attach.sleeps import sleeps_of
+from rtmeter.conditions.releases import ToldReleases
 from rtmeter.errors import RtmeterError
 from rtmeter.explain.events import LOST, TIMER_ARMED, Trace
 from rtmeter.host.root import Root
 from rtmeter.measure.programs import attaching
 from rtmeter.measure.programs.attaching import EBPF, TRACEFS, Attached
+from rtmeter.measure.programs.following import Following
 from rtmeter.measure.programs.program import threads_of
 from rtmeter.trace.ebpf.btf import UnavailableError, types_of
 from rtmeter.trace.ebpf.programs import STRUCTURES
@@ -173,3 +175,15 @@ def test_the_kernels_types_are_those_that_the_programs_are_for() -> None:
         types.offset("hrtimer", "nothing")
     with pytest.raises(UnavailableError, match="tracepoint nothing"):
         types.tracepoint("nothing")
+
+
+@pytest.mark.parametrize(
+    ("by", "follows", "tells"), [(EBPF, True, True), (EBPF, False, False), (TRACEFS, True, False)]
+)
+def test_releases_are_told_meanwhile_only_where_programs_in_the_kernel_tell_who_follows_them(
+    tmp_path: Path, by: str, follows: bool, tells: bool
+) -> None:
+    told, tid = ToldReleases(None, 0), threading.get_native_id()
+    follow = [Following(tid, tmp_path / "rows.parquet", None, 0)] if follows else []
+    with Attached([tid], tmp_path, Root(), by=by, follow=follow, told=told):
+        assert told.new() == ([] if tells else None)
