@@ -147,3 +147,16 @@ def test_the_trace_says_which_releases_were_kept_by_k_or_where_none_was_known_by
         pass
     found = open_trace(tmp_path / FILE)
     assert (found.kept, found.kept_ns) == ((None, {30, 35}) if by_time else ({30, 35}, None))
+
+
+def test_of_a_thread_that_told_too_late_some_releases_are_said_to_be_unknown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tally = RecordingTally(10, 0, 4096, (), False, (30,), 1.0)
+    monkeypatch.setattr(recording, "Recorder", lambda *_: Fake(tally))
+    releases = ToldReleases(None, 0)
+    with Recording("/t/instances/x", tmp_path, set(), Root(), releases) as part:
+        pass
+    assert part.doubts() == []
+    releases.overtaken = True
+    assert "before it was told" in part.doubts()[0].message

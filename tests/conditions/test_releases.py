@@ -120,3 +120,31 @@ def test_of_several_threads_what_one_may_still_need_is_not_passed_over() -> None
     slow.tell(5 * MS, 5 * MS, 5 * MS)
     quick.is_over = slow.is_over
     assert [span.k for span in told.new() or []] == [5 * MS], "of all that are over the rest"
+
+
+def test_once_all_is_told_nothing_is_held_up() -> None:
+    told = ToldReleases(MS, 0)
+    quick, _ = told.teller(), told.teller()
+    quick.tell(MS, MS, MS)
+    assert told.new() == []
+    told.end()
+    assert [span.k for span in told.new() or []] == [MS]
+    assert told.new() == [] and not told.overtaken
+
+
+@pytest.mark.parametrize("told_before", [False, True])
+def test_a_thread_that_lags_behind_for_a_minute_is_waited_for_no_longer(told_before: bool) -> None:
+    second = 10**9
+    told = ToldReleases(MS, 0)
+    slow, quick = told.teller(), told.teller()
+    if told_before:
+        slow.tell(second, second, second)
+    for k in range(1, 71):
+        quick.tell(k * second, k * second, k * second)
+    assert [span.k // second for span in told.new() or []] == [1] * told_before + [*range(1, 11)]
+    assert not told.overtaken
+    slow.tell(10 * second, 71 * second, 71 * second)
+    assert [span.k // second for span in told.new() or []] == [10] and not told.overtaken, "just in time"
+    slow.tell(10 * second - 1, 71 * second, 71 * second)
+    told.end()
+    assert (told.new() or [])[0].k == 10 * second - 1 and told.overtaken

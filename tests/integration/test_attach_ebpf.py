@@ -187,3 +187,18 @@ def test_releases_are_told_meanwhile_only_where_programs_in_the_kernel_tell_who_
     follow = [Following(tid, tmp_path / "rows.parquet", None, 0)] if follows else []
     with Attached([tid], tmp_path, Root(), by=by, follow=follow, told=told):
         assert told.new() == ([] if tells else None)
+
+
+def test_what_a_thread_did_at_last_is_told_though_another_told_nothing(tmp_path: Path) -> None:
+    told, tid = ToldReleases(None, 0), threading.get_native_id()
+    one, _ = told.teller(), told.teller()
+
+    def tell(job: Job) -> None:
+        one.tell(job.release_ns, job.wake_ns, job.free_ns)
+
+    follow = [Following(tid, tmp_path / "rows.parquet", None, 0, tell=tell)]
+    with Attached([tid], tmp_path, Root(), by=EBPF, follow=follow, told=told):
+        for _ in range(5):
+            time.sleep(0.001)
+        assert told.new() == []
+    assert len(told.new() or []) >= 4

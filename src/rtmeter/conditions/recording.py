@@ -92,7 +92,7 @@ class Recording:
             )
             message += f" events in {self._room}: the others are unknown"
             found.append(Doubt("trace_incomplete", message, _MORE_ROOM))
-        if tally.overrun:
+        if tally.overrun or (isinstance(self.releases, ToldReleases) and self.releases.overtaken):
             message = "events went before it was told whose they are: some releases are unknown"
             found.append(Doubt("trace_incomplete", message, _MORE_ROOM))
         for group in self._choice.left_out:

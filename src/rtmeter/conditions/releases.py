@@ -100,12 +100,15 @@ class Teller:
 
 class ToldReleases:
     """Those of threads whose cells have no log, as whoever measures them tells. They go on together, so that
-    nothing is gone that one of them still needs: one that tells nothing holds them up."""
+    nothing is gone that one of them still needs: one that tells nothing holds the others up, for a while."""
 
     def __init__(self, deadline_ns: int | None, late_ns: int) -> None:
         self._asked = deadline_ns, late_ns
         self._tellers: list[Teller] = []
-        self._nobody_tells = False
+        self._nobody_tells = self._is_over = False
+        self._until_ns = 0
+        self.overtaken = False
+        """Whether a release was told when those long after it had been gone through."""
 
     def teller(self) -> Teller:
         """Of one more thread: of all of them, before the first tells anything."""
@@ -116,15 +119,30 @@ class ToldReleases:
         """Nothing can be told while it is measured."""
         self._nobody_tells = True
 
+    def end(self) -> None:
+        """All is told."""
+        self._is_over = True
+
     def new(self) -> list[Span] | None:
         """Since the last call, in order of time; None if nobody tells."""
         if self._nobody_tells:
             return None
-        lasts = [one.last_ns for one in self._tellers if not one.is_over()]
-        if None in lasts:
-            return []
-        until_ns = min((last for last in lasts if last is not None), default=_NEVER_NS)
-        return sorted((span for one in self._tellers for span in one.until(until_ns)), key=attrgetter("k"))
+        until_ns = self._known_until_ns()
+        spans = sorted((span for one in self._tellers for span in one.until(until_ns)), key=attrgetter("k"))
+        self.overtaken |= bool(spans) and spans[0].k < self._until_ns
+        self._until_ns = max(self._until_ns, until_ns)
+        return spans
 
+    def _known_until_ns(self) -> int:
+        """Until when every thread has told, but for one that lags behind for _PATIENCE_NS."""
+        lasts = [one.last_ns for one in self._tellers if not (self._is_over or one.is_over())]
+        told = [last for last in lasts if last is not None]
+        if len(told) == len(lasts):
+            return max(min(told, default=_NEVER_NS), max(told, default=0) - _PATIENCE_NS)
+        return max(told, default=0) - _PATIENCE_NS
+
+
+_PATIENCE_NS = 60 * 10**9
+"""What the others tell meanwhile is held in memory."""
 
 _NEVER_NS = 2**62

@@ -155,6 +155,8 @@ class Attached:
         finally:
             for one in self._follow:
                 one.end(end_ns, given_up=kind is not None)
+            if self._told is not None:
+                self._told.end()
             if kind is not None:
                 self._recorder.tidy()
 
