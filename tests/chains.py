@@ -199,7 +199,7 @@ def accounted(
                 sent = max(row[4] or 0 for row in before if row[1] == k and row[5] == "served")
                 gone = "in_flight" if sent + loss_timeout_ns > ended_ns else "lost"
                 outcome = (
-                    "overtaken" if "skipped" in states else "in_flight" if "in_flight" in states else gone
+                    "in_flight" if "in_flight" in states else "overtaken" if "skipped" in states else gone
                 )
                 break
             outcomes[k] = outcome

@@ -159,6 +159,19 @@ def test_what_was_overdue_at_the_end_is_lost_though_a_later_sample_is_in_flight(
     assert status == ["served"] * 200 + ["lost"] * lost + ["in_flight"] * (200 - lost)
 
 
+def test_a_copy_of_the_last_sample_that_still_waits_was_not_overtaken_by_an_earlier_one() -> None:
+    """b passes on the last sample of a again and again; the fusion waits with it for c, which has ended."""
+    specs = [Spec("a", "sampled", (), 10 * MS), Spec("c", "sampled", (), 5 * MS)]
+    specs += [Spec("b", "sampled", ("a",), 3 * MS, MS), Spec("d", "fusion", ("b", "c"))]
+    rows = simulate(specs, lambda *_: 0, T0, 10, T0 + 150 * MS)
+    of_all = analysed(specs, rows, ended=T0 + 150 * MS, overdue=45 * MS).paths
+    path = next(one for one in of_all if one.name == "a > b > d")
+    of_last = {row[5] for row in rows["d"] if row[:2] == (0, 9)}
+    assert of_last == {"skipped", "in_flight"}
+    assert path.counts["in_flight"] == 1 and path.counts["lost"] == 0
+    assert LATER not in path.reaction_ns.tolist()
+
+
 @pytest.mark.parametrize(("b_ms", "b_until", "known"), [(5, 99, 6), (10, 6, 9)])
 def test_what_waits_in_a_fusion_is_overdue_only_by_when_its_other_source_ended(
     b_ms: int, b_until: int, known: int

@@ -214,7 +214,8 @@ def _passed_on(
     outcome = came.outcome.copy()
     gone = (outcome == _ARRIVED) & (times == 0)
     outcome[gone] = np.where(came.last_ns[gone] > settled_ns, _IN_FLIGHT, _LOST)
-    for code, meaning in ((IN_FLIGHT, _IN_FLIGHT), (SKIPPED, _OVERTAKEN)):
+    # A sample that a newer copy of itself took the place of still waits, if that one does.
+    for code, meaning in ((SKIPPED, _OVERTAKEN), (IN_FLIGHT, _IN_FLIGHT)):
         had = np.zeros(n, dtype=bool)
         had[place[true & (status == code)]] = True
         outcome[gone & had] = meaning
