@@ -51,6 +51,7 @@ def test_it_says_the_cause_in_words_and_nothing_a_terminal_heeds(tmp_path: Path,
     ("events", "releases", "expected"),
     [
         ("time_ns,cpu", "", "has no column event; begin it with"),
+        (f"{HEADER},time_ns\n5,0,fault,1,,,,,,6", "", "has the column time_ns twice; leave one of them out"),
         (f"{HEADER}\nx,0,fault,1,,,,,", "", "events.csv:2: --events: time_ns = 'x': is no whole number"),
         (f"{HEADER}\n5,0,fault,1,,,,,\n4,0,fault,1,,,,,", "", "4': is before that of the row above, 5; sort"),
         (f"{HEADER}\n5,0,jump,1,,,,,", "", "--events: event = 'jump': is not known; choose switch, waking"),
@@ -79,6 +80,65 @@ def test_a_file_that_is_wrong(
     files[1].write_text(",".join(RELEASES) + "\n" + releases)
     code, said = explain(capsys, *files)
     assert code == exit_codes.ERROR and expected in said
+
+
+MESSAGE = """
+0 0 switch 0 10 runnable 19 ctrl
+500 0 sys_in 10 - - - recvmsg
+510 0 switch 10 20 sleeping 130 sender
+1700 0 sys_in 20 - - - sendmsg
+1701 0 waking 20 10 - 19 ctrl
+1702 0 switch 20 10 runnable 19 ctrl
+1703 0 sys_out 10 - - - recvmsg
+"""
+
+
+def test_in_the_text_what_another_did_on_a_messages_path_has_its_name(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    """Not in --json, whose keys are those of the definition."""
+    files = written(tmp_path, MESSAGE, (0, 100, 200, 0), (1, 1000, 1900, 1))
+    _, said = explain(capsys, *files)
+    assert "cause: sender, on the message's path, ran its own code" in said
+    assert "in the system call sendmsg of sender" in said
+    [cause] = json.loads(explain(capsys, *files, "--thread", "10", "--json")[1])["causes"]
+    assert "of" not in cause and cause["category"] == "own"
+
+
+def test_what_the_trace_tells_that_mends_a_cause_is_said_without_a_cell(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    files = written(tmp_path, SCRIPT.replace("\x1b[2J", ""), (4, 1000, 2000, 1), (5, 1000, 1050, 0))
+    _, said = explain(capsys, *files)
+    assert "hog ran, more urgent than it (1 late release); " in said
+
+
+@pytest.mark.parametrize("in_time", [True, False])
+def test_where_none_was_in_time_the_share_is_of_the_lateness_alone(
+    tmp_path: Path, capsys: Captured, in_time: bool
+) -> None:
+    files = written(tmp_path, SCRIPT, (4, 1000, 2000, 1), *[(5, 1000, 1050, 0)] * in_time)
+    said = explain(capsys, *files)[1]
+    assert ("% of what is more than in releases in time)" in said) == in_time
+    assert ("% of it; none was in time to compare with)" in said) == (not in_time)
+
+
+def test_a_file_of_a_spreadsheet_begins_with_a_mark(tmp_path: Path, capsys: Captured) -> None:
+    files = written(tmp_path, SCRIPT, (4, 1000, 2000, 1))
+    for file in files:
+        file.write_text(file.read_text(), encoding="utf-8-sig")
+    assert explain(capsys, *files)[0] == exit_codes.PASS
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [(["results"], "PATH"), (["--events", "a"], "--events"), (["--deadline", "1ms"], "--deadline")],
+)
+def test_a_self_test_plants_nothing_where_something_else_was_meant_too(
+    capsys: Captured, given: list[str], field: str
+) -> None:
+    assert cli.invoke(["explain", "--self-test", *given]) == exit_codes.ERROR
+    assert f"{field} = '{given[-1]}': contradicts --self-test" in capsys.readouterr().err
 
 
 def test_what_is_missing_or_is_not_there(tmp_path: Path, capsys: Captured) -> None:

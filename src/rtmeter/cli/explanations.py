@@ -13,7 +13,7 @@ from rtmeter.cli.output import console, doubt_words, microseconds
 from rtmeter.explain.causes import Explained, Explanation, Ranked
 from rtmeter.explain.segments import UNKNOWN
 from rtmeter.explain.words import words_of, words_of_cause, words_of_one
-from rtmeter.judge.mends import mends
+from rtmeter.judge.mends import mends, mends_of_trace
 from rtmeter.judge.why import stampless_words
 from rtmeter.values import format_duration, harmless
 
@@ -97,20 +97,22 @@ def show_explanation(
             share = f"{100 * ns / lateness_ns:.0f} %" if lateness_ns else "-"
             table.add_row(words_of_cause(row), f"{row.releases:,}", microseconds(ns), share)
         print_table(out, table)
-    for line in _advice(found.causes, cell) if cell is not None else ():
+    for line in _advice(found.causes, cell):
         out.print(line, markup=False, soft_wrap=True)
+    has_in_time = any(not each.release.late for each in found.releases)
     for each in releases:
-        for line in _lines(each):
+        for line in _lines(each, has_in_time=has_in_time):
             out.print(line, markup=False, soft_wrap=True)
 
 
-def _advice(causes: Iterable[Ranked], cell: CellExplanation) -> Iterator[str]:
+def _advice(causes: Iterable[Ranked], cell: CellExplanation | None) -> Iterator[str]:
     """What mends some of the causes, each once, with those that it holds for; of how many nothing is known
-    that does."""
+    that does. Without a cell: by what the trace tells."""
     holds_for: dict[str, list[Ranked]] = {}
     rest = 0
     for cause in causes:
-        if see := mends(cause, cell.cell.record):
+        see = mends(cause, cell.cell.record) if cell else mends_of_trace(cause, _SOME_CPUS)
+        if see:
             holds_for.setdefault(see, []).append(cause)
         else:
             rest += cause.releases
@@ -122,16 +124,24 @@ def _advice(causes: Iterable[Ranked], cell: CellExplanation) -> Iterator[str]:
         yield f"{words_of_cause(mended[0])}{others} ({releases}){see}"
     if rest:
         releases = f"{rest:,} {'other ' * bool(holds_for)}late release{'s' * (rest != 1)}"
-        yield f"of {releases} neither rtmeter check nor the trace tells what mends them"
+        who = "neither rtmeter check nor the trace tells" if cell else "the trace does not tell"
+        yield f"of {releases} {who} what mends them"
 
 
-def _lines(each: Explained) -> Iterable[str]:
+_SOME_CPUS = 2
+"""Of the machine of a trace without a cell, which does not tell how many there are."""
+
+
+def _lines(each: Explained, *, has_in_time: bool) -> Iterable[str]:
     release = each.release
     faults = f", {each.faults:,} page faults" if each.faults else ""
     yield ""
     yield f"release {release.k}: {microseconds(release.lateness_ns)} us after its time{faults}"
     if each.cause is not None:
-        share = f"{100 * each.cause.share:.0f} % of what is more than in releases in time"
+        of = (
+            "what is more than in releases in time" if has_in_time else "it; none was in time to compare with"
+        )
+        share = f"{100 * each.cause.share:.0f} % of {of}"
         yield f"  cause: {words_of_one(each.cause)} ({share})"
     for segment in each.segments:
         from_ns = segment.start_ns - release.release_ns

@@ -125,11 +125,12 @@ def explain(
     *,
     paths: bool = False,
     roles: Mapping[int, str] | None = None,
+    names: bool = False,
 ) -> Explanation:
-    """Explains the releases that the thread ``tid`` stamps, or that each one names; ``paths`` and ``roles``:
-    as Explainer has them."""
-    releases = list(releases)
-    return concluded(releases, split(KnownTrace(trace), releases, tid, paths=paths, roles=roles))
+    """Explains the releases that the thread ``tid`` stamps, or that each one names; ``paths``, ``roles`` and
+    ``names``: as Explainer has them."""
+    releases, known = list(releases), KnownTrace(trace)
+    return concluded(releases, split(known, releases, tid, paths=paths, roles=roles, names=names))
 
 
 def split(
@@ -139,9 +140,10 @@ def split(
     *,
     paths: bool,
     roles: Mapping[int, str] | None = None,
+    names: bool = False,
 ) -> list[Split]:
     """Takes each lateness apart, by its own thread, or else ``tid``."""
-    explainer = Explainer(known, paths=paths, roles=roles)
+    explainer = Explainer(known, paths=paths, roles=roles, names=names)
     found = []
     for release in releases:
         thread = known.thread_until(release.tid or tid, release.stamp_ns)

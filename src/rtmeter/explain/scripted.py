@@ -131,6 +131,8 @@ def _rows(path: Path, option: str, columns: Sequence[str]) -> Iterator[_Row]:
         try:
             header = [name.strip() for name in next(lines, [])]
             missing = [name for name in columns if name not in header]
+            if twice := [name for name in columns if header.count(name) > 1]:
+                raise wrong(f"has the column {twice[0]} twice", "leave one of them out", 1)
             if missing:
                 raise wrong(f"has no column {missing[0]}", f"begin it with {','.join(columns)}", 1)
             for fields in lines:
@@ -146,6 +148,6 @@ def _rows(path: Path, option: str, columns: Sequence[str]) -> Iterator[_Row]:
 
 def _opened(path: Path, wrong: Callable[[str, str], RtmeterError]) -> TextIO:
     try:
-        return path.open(newline="", encoding="utf-8")
+        return path.open(newline="", encoding="utf-8-sig")  # spreadsheets begin with that mark
     except OSError as error:
         raise wrong(f"cannot be read: {error.strerror}", "name a CSV file") from error

@@ -72,14 +72,20 @@ class Explainer:
     """Splits spans of threads; the states of each thread are found once.
 
     ``paths``: messages are followed through the network's softirqs, conditions and semaphores, too, where
-    they stay on this host, and what another thread does on the path has its name. ``roles``: thread ids →
-    what their processes are, where their names do not tell them apart.
+    they stay on this host, and what another thread does on the path has its name; so it has with ``names``
+    alone. ``roles``: thread ids → what their processes are, where their names do not tell them apart.
     """
 
     def __init__(
-        self, known: KnownTrace, *, paths: bool = False, roles: Mapping[int, str] | None = None
+        self,
+        known: KnownTrace,
+        *,
+        paths: bool = False,
+        roles: Mapping[int, str] | None = None,
+        names: bool = False,
     ) -> None:
         self._known, self._paths, self._roles = known, paths, roles or {}
+        self._names = names or paths
         self._states: dict[int, list[StateSpan]] = {}
 
     def segments(self, thread: int, start_ns: int, end_ns: int) -> list[Segment]:
@@ -118,7 +124,7 @@ class Explainer:
             end = end_ns if state.end_ns is None else min(end_ns, state.end_ns)
             if start >= end:
                 continue
-            named = bool(path) and self._paths
+            named = bool(path) and self._names
             if isinstance(state, OnCpu):
                 yield from self._on_cpu(thread, state, start, end, named)
             elif isinstance(state, Runnable):

@@ -127,6 +127,12 @@ def mends(cause: Ranked, record: CellRecord) -> str:
     return str(harmless(f"; see {finding['id']}{why}{fix}"))
 
 
+def mends_of_trace(cause: Ranked, cpus: int) -> str:
+    """The same, of a trace without a cell; ``cpus``: how many the machine has at least."""
+    said = advice(cause, cpus, virtual=False)
+    return str(harmless(f"; {said}")) if said else ""
+
+
 def _names(finding: Mapping[str, Any], who: str | None, tid: int | None) -> bool:
     """Whether the finding is of that thread or interrupt; others may have its name."""
     name = who[1:-1] if who and is_kernels(who) else who

@@ -91,7 +91,13 @@ def command(
     from rtmeter.explain.causes import chosen
     from rtmeter.explain.document import explanation_json
 
+    cells_own = {"--release": release, "--deadline": deadline}
+    scripts_own = {"--events": events, "--releases": releases, "--thread": thread}
     if self_test:
+        for option, value in ({"PATH": path} | scripts_own | cells_own).items():
+            if value is not None:
+                remedy = "leave it out: causes are planted and measured anew"
+                raise RtmeterError("contradicts --self-test", field=option, value=str(value), remedy=remedy)
         return _self_test(only, times, as_json)
     for option, given in (("--only", only), ("--times", times)):
         if given is not None:
@@ -101,9 +107,9 @@ def command(
         remedy = "say in the file of the releases which are late"
         raise RtmeterError("is of a cell", field="--deadline", value=deadline, remedy=remedy)
     if path is None:
-        cell, found = None, _scripted(events, releases, thread)
+        cell, found = None, _scripted(events, releases, thread, names=not as_json)
     else:
-        for option, value in (("--events", events), ("--releases", releases), ("--thread", thread)):
+        for option, value in scripts_own.items():
             if value is not None:
                 remedy = "give a cell, or a trace of your own"
                 raise RtmeterError("contradicts PATH", field=option, value=str(value), remedy=remedy)
@@ -152,7 +158,9 @@ def _self_test(only: str | None, times: int | None, as_json: bool) -> int:
     return exit_codes.of_self_test(one.outcome for one in found)
 
 
-def _scripted(events: Path | None, releases: Path | None, thread: int | None) -> Explanation:
+def _scripted(events: Path | None, releases: Path | None, thread: int | None, *, names: bool) -> Explanation:
+    """``names``: what another thread did on a message's path has its name, which the definition of a key has
+    not."""
     from rtmeter.errors import RtmeterError
     from rtmeter.explain.causes import explain
     from rtmeter.explain.scripted import read_events, read_releases
@@ -166,4 +174,4 @@ def _scripted(events: Path | None, releases: Path | None, thread: int | None) ->
     if len(trace) and thread not in trace.tid and thread not in trace.target:
         remedy = "give the id of the thread that stamps, as the column tid has it"
         raise RtmeterError("occurs in no event", field="--thread", value=thread, remedy=remedy)
-    return explain(trace, read_releases(releases), thread)
+    return explain(trace, read_releases(releases), thread, names=names)
