@@ -36,6 +36,13 @@ SEPARATOR = " > "
 """Between the stages of a path."""
 
 
+def _inputs(given: Any) -> Any:
+    names = [given] if isinstance(given, str) else given
+    if not isinstance(names, list | tuple) or not all(isinstance(name, str) for name in names):
+        raise ValueError("is no list of stages", "write the name of a stage, or several: [a, b]")
+    return tuple(names)
+
+
 class StageOption(BaseModel):
     """A stage. Times are nanoseconds."""
 
@@ -43,7 +50,7 @@ class StageOption(BaseModel):
 
     inputs: Annotated[
         tuple[str, ...],
-        BeforeValidator(lambda given: (given,) if isinstance(given, str) else given),
+        BeforeValidator(lambda given: _inputs(given)),
         Field(description="The stages that it hears; a stage without any is a source."),
     ] = ()
     period: Annotated[
@@ -73,7 +80,8 @@ class _GraphFile(BaseModel):
 
     stages: Annotated[dict[str, StageOption], Field(description="The stages by name.", min_length=1)]
     judge: Annotated[
-        str | None, Field(description="The path that is judged (default: the first of the longest).")
+        str | None,
+        Field(description="The path that is judged (default: the first of the longest).", examples=["a > b"]),
     ] = None
 
     @model_validator(mode="before")
@@ -85,10 +93,10 @@ class _GraphFile(BaseModel):
             except RtmeterError as error:
                 at = [] if error.where is None else [error.where, *([error.field] if error.field else [])]
                 raise ValueError(": ".join([*at, error.message]), error.remedy) from None
-        if not isinstance(given, Mapping) or not isinstance(given.get("stages"), Mapping):
+        stages = given.get("stages") if isinstance(given, Mapping) else None
+        if not isinstance(stages, Mapping) or not stages:
             raise ValueError("has no stages", "give a mapping with the key stages (docs/chain.md)")
-        stages = {name: {} if stage is None else stage for name, stage in given["stages"].items()}
-        return {**given, "stages": stages}
+        return {**given, "stages": {name: {} if of is None else of for name, of in stages.items()}}
 
     @model_validator(mode="after")
     def _holds_together(self) -> Self:
@@ -103,6 +111,8 @@ class _GraphFile(BaseModel):
                 raise ValueError(
                     f"has the stage {name} in a process {process!r}", "name it by letters, digits, . _ and -"
                 )
+            if stage.re_stamps and not stage.inputs:
+                raise ValueError(f"has the source {name} with re_stamps", "give it to a stage that hears one")
             if stage.fusion and stage.period is not None:
                 raise ValueError(f"has the stage {name} with period and fusion", "give one of the two")
         try:

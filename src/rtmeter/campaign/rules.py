@@ -247,10 +247,11 @@ def _check_chain(o: CellOptions) -> None:
     for field in ("break_on_late", "explain"):
         if getattr(o, field):
             _refuse(o, field, "is not for chains, whose reaction is known afterwards", "leave it out", True)
-    for field in ("period", "overrun"):
-        if (given := getattr(o, field)) is not None:
-            message = "is the graph's to say" if field == "period" else "is always catch_up in a chain"
-            _refuse(o, field, message, "leave it out", str(given))
+    if o.period is not None:
+        remedy = "leave out period and rate"
+        _refuse(o, "period", "is the graph's to say, of each source", remedy, format_duration(o.period))
+    if o.overrun is not None:
+        _refuse(o, "overrun", "is always catch_up in a chain", "leave it out", o.overrun)
     if o.payload < (least := o.graph.payload_bytes):
         message = "is too small for the samples that a message of this graph carries"
         _refuse(o, "payload", message, f"give at least {least}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, get_args
 
 from rtmeter.errors import RtmeterError, did_you_mean
 
@@ -51,6 +51,7 @@ def as_rtmeter_error(
         *groups, key = map(str, first["loc"]) if first["loc"] else [field]
         group = ".".join(groups)
         inside = [name.removeprefix(f"{group}.") for name in known if name.rpartition(".")[0] == group]
+        inside = inside or list(_fields_at(known, groups))
         return unknown_key(group or "option", key, inside)
     if kind == "value_error":  # ours: (message, remedy)
         message, remedy = context["error"].args
@@ -58,9 +59,26 @@ def as_rtmeter_error(
     if kind == "literal_error":
         return RtmeterError("is no choice", field=field, value=value, remedy=f"choose {context['expected']}")
     message = first["msg"].removeprefix("Input ").partition(",")[0]
-    examples = known[field].examples if field in known else None
+    of = known.get(field) or _fields_at(known, first["loc"][:-1]).get(str((first["loc"] or ("",))[-1]))
+    examples = of.examples if of is not None else None
     remedy = f"write it like {examples[0]}" if examples else "correct it"
     return RtmeterError(message, field=field, value=value, remedy=remedy)
+
+
+def _fields_at(known: Mapping[str, FieldInfo], place: Sequence[object]) -> Mapping[str, FieldInfo]:
+    """The fields of the model at a place within others; its parts are names of fields, and keys and indices
+    of what these hold. None where there is no model."""
+    fields = known
+    for part in map(str, place):
+        if part in fields:
+            fields = _model_fields(fields[part].annotation)
+    return fields if place else {}
+
+
+def _model_fields(kind: Any) -> Mapping[str, FieldInfo]:
+    """Of the first model in a type."""
+    found: Mapping[str, FieldInfo] | None = getattr(kind, "model_fields", None)
+    return found or next(filter(None, map(_model_fields, get_args(kind))), {})
 
 
 def inapplicable(field: str, value: object, measurement: str, meant_for: Sequence[str]) -> RtmeterError:
