@@ -71,7 +71,7 @@ def read(path: Path, timing: Path | None = None) -> Foreign:
         remedy = "give a topology of ros2-performance (JSON), or autoware_system_builder.hpp"
         raise RtmeterError("is no graph that is known", where=str(path), remedy=remedy)
     if not found.stages:
-        raise RtmeterError("has no node that publishes or hears", where=str(path), remedy="give another file")
+        raise RtmeterError("has no node that publishes anything", where=str(path), remedy="give another file")
     try:
         _open_circles(found)
     except RecursionError:
