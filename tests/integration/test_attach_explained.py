@@ -13,7 +13,7 @@ from pathlib import Path
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 import pytest
-from attached import compiled, here, left_instances, names_of, records, switches
+from attached import compiled, here, left_instances, names_of, records, switches, takes_programs
 from explained_attached import assert_explained
 
 from front import ended, rtmeter, running
@@ -116,6 +116,7 @@ def many_events() -> Iterator[None]:
         processes.wait(60)
 
 
+@pytest.mark.skipif(not takes_programs(), reason="this kernel takes no programs of ours")
 @pytest.mark.parametrize("which", ["--all", "--thread=middle"])
 def test_of_a_long_recording_what_surrounds_late_releases_stays(which: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
