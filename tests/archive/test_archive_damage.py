@@ -53,6 +53,22 @@ def refused(capsys: pytest.CaptureFixture[str], *command: str) -> str:
     return line
 
 
+def test_a_byte_that_is_wrong_within_a_file_is_told_as_damage_wherever_it_is(
+    place: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In its footer DuckDB's words for it are an error of no kind."""
+    file = max((place / "cells").glob("*.parquet"), key=lambda one: one.stat().st_size)
+    whole, told = file.read_bytes(), 0
+    footer = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
+    for at in range(footer + 2, len(whole) - 8, (len(whole) - 8 - footer) // 24):
+        file.write_bytes(whole[:at] + bytes([whole[at] ^ 0x18]) + whole[at + 1 :])
+        code = cli.invoke(["archive", "ls", str(place)])
+        said = capsys.readouterr().err
+        assert code == 0 or "`rtmeter archive check` names every file that is missing or damaged" in said
+        told += code
+    assert told > 5
+
+
 def says_version(place: Path, table: str, version: int) -> None:
     """The table as a rtmeter of another version has made it."""
     log = place / table / "_delta_log" / f"{0:020}.json"

@@ -11,6 +11,8 @@ import pytest
 from archives import write_cells
 
 from rtmeter.archive.cells import rows_of
+from rtmeter.archive.labels import parse_labels
+from rtmeter.errors import RtmeterError
 from rtmeter.results.cells import StoredCell, find_cells
 from rtmeter.results.record.parts import RigOfCell
 
@@ -73,3 +75,19 @@ def test_what_answered_is_told_if_it_is_another_than_what_asked(
     server = None if theirs is None else dict(zip(names, theirs, strict=True))
     row = row_of(cell, {}, adapter_facts=own, server_adapter_facts=server)
     assert [row.get(f"server_{name}") for name in names] == told
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("note", "is no label; write NAME=VALUE, the name of letters"),
+        ("a b=c", "is no label; write NAME=VALUE, the name of letters"),
+        ("note=", "has no value; write NAME=VALUE, the value of 1 to 200 characters"),
+        ("note=" + "y" * 201, "has a value of 201 characters; write NAME=VALUE, the value of 1 to 200"),
+    ],
+)
+def test_what_is_no_label_is_told(text: str, said: str) -> None:
+    with pytest.raises(RtmeterError) as error:
+        parse_labels([text])
+    assert said in str(error.value) and len(str(error.value.value)) <= 200
+    assert parse_labels(["note=" + "y" * 200]) == {"note": "y" * 200}

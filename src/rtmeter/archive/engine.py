@@ -43,7 +43,7 @@ def answering(
     """The tables of the archive as they are now, for Ibis. Raises RtmeterError if the engine is not there,
     or a file of the archive cannot be read."""
     need_archive()
-    with telling(archive):
+    with telling(archive, ours=True):
         if engine == "spark":
             with _spark(archive) as backend:
                 yield backend
@@ -163,8 +163,9 @@ def _spark(archive: Archive) -> Iterator[BaseBackend]:
 
 
 @contextmanager
-def telling(archive: Archive) -> Iterator[None]:
-    """What an engine says of files that are gone or damaged, in our form."""
+def telling(archive: Archive, *, ours: bool = False) -> Iterator[None]:
+    """What an engine says of files that are gone or damaged, in our form. ``ours``: what is asked is not the
+    user's, so that nothing is asked wrongly."""
     import duckdb
     import pyarrow as pa
 
@@ -172,8 +173,10 @@ def telling(archive: Archive) -> Iterator[None]:
         yield
     except duckdb.Error as error:
         asked_wrongly = (duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException)
-        wrong_file = isinstance(error, duckdb.IOException) or ".parquet" in str(error)
-        if isinstance(error, (*asked_wrongly, duckdb.PermissionException)) or not wrong_file:
+        # what is wrong within a file, as in its footer, is an error of no kind of its own
+        wrong_file = isinstance(error, duckdb.IOException) or type(error) is duckdb.Error
+        wrong_file = not isinstance(error, asked_wrongly) and (wrong_file or ".parquet" in str(error))
+        if isinstance(error, duckdb.PermissionException) or not (ours or wrong_file):
             raise
         raise damaged(archive, error) from error
     except (pa.ArrowException, OSError) as error:

@@ -16,9 +16,13 @@ def parse_labels(given: Iterable[str]) -> dict[str, str]:
     labels: dict[str, str] = {}
     for text in given:
         name, is_one, value = text.partition("=")
-        if not is_one or not _NAME.fullmatch(name) or not value or len(value) > _LONGEST:
+        if not is_one or not _NAME.fullmatch(name):
             remedy = "write NAME=VALUE, the name of letters, digits and _.-"
-            raise RtmeterError("is no label", field="--label", value=text, remedy=remedy)
+            raise RtmeterError("is no label", field="--label", value=text[:_LONGEST], remedy=remedy)
+        if not value or len(value) > _LONGEST:
+            message = f"has a value of {len(value):,} characters" if value else "has no value"
+            remedy = f"write NAME=VALUE, the value of 1 to {_LONGEST} characters"
+            raise RtmeterError(message, field="--label", value=text[:_LONGEST], remedy=remedy)
         if name in labels:
             raise RtmeterError("is given twice", field="--label", value=text, remedy="give it once")
         labels[name] = value

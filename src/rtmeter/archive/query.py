@@ -37,7 +37,8 @@ def selecting(archive: Archive, text: str) -> Iterator[pa.RecordBatchReader]:
     need_archive()
     import duckdb
 
-    with in_our_form(text, _TABLES, "rtmeter archive sql"), telling(archive), duckdb.connect() as connection:
+    form = in_our_form(text, _TABLES, "rtmeter archive sql")
+    with form, telling(archive, ours=text == RIGS), duckdb.connect() as connection:
         check_select(text)
         lock(connection, fill(connection, archive))
         yield batches_of(connection, text)
