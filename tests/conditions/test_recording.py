@@ -160,3 +160,7 @@ def test_of_a_thread_that_told_too_late_some_releases_are_said_to_be_unknown(
     assert part.doubts() == []
     releases.overtaken = True
     assert "before it was told" in part.doubts()[0].message
+    tally = RecordingTally(10, 0, 4096, (), False)
+    with Recording("/t/instances/x", tmp_path, set(), Root(), releases) as whole:
+        pass
+    assert whole.doubts() == [], "of one that keeps all nothing went"

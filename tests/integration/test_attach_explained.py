@@ -65,6 +65,8 @@ def test_every_cell_has_the_one_recording_and_says_the_same_of_it(cells: dict[st
     assert {(record.status, record.valid) for record in records} == {("interrupted", True)}
     [traced] = {str(record.conditions["achieved"]["trace"]) for record in records}
     assert "'kept': None" in traced
+    told = {doubt.type for record in records for doubt in record.warnings}
+    assert "trace_incomplete" not in told, "all of it is there"
     assert len({(cell / "trace.parquet").stat().st_ino for cell in cells.values()}) == 1
     assert not [name for name in left_instances() if not Path("/proc", name.split("-")[2]).exists()]
 

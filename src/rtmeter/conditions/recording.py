@@ -92,7 +92,8 @@ class Recording:
             )
             message += f" events in {self._room}: the others are unknown"
             found.append(Doubt("trace_incomplete", message, _MORE_ROOM))
-        if tally.overrun or (isinstance(self.releases, ToldReleases) and self.releases.overtaken):
+        late = isinstance(self.releases, ToldReleases) and self.releases.overtaken
+        if tally.overrun or (late and tally.kept is not None):
             message = "events went before it was told whose they are: some releases are unknown"
             found.append(Doubt("trace_incomplete", message, _MORE_ROOM))
         for group in self._choice.left_out:

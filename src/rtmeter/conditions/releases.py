@@ -106,7 +106,7 @@ class ToldReleases:
         self._asked = deadline_ns, late_ns
         self._tellers: list[Teller] = []
         self._nobody_tells = self._is_over = False
-        self._until_ns = 0
+        self._last_ns = 0
         self.overtaken = False
         """Whether a release was told when those long after it had been gone through."""
 
@@ -129,8 +129,9 @@ class ToldReleases:
             return None
         until_ns = self._known_until_ns()
         spans = sorted((span for one in self._tellers for span in one.until(until_ns)), key=attrgetter("k"))
-        self.overtaken |= bool(spans) and spans[0].k < self._until_ns
-        self._until_ns = max(self._until_ns, until_ns)
+        if spans:
+            self.overtaken |= spans[0].k < self._last_ns
+            self._last_ns = max(self._last_ns, spans[-1].k)
         return spans
 
     def _known_until_ns(self) -> int:
