@@ -30,6 +30,9 @@ _MOST, _OF = 7, 10
 (n - 1) / n of one kind, which is never just as many."""
 
 _STEPS, _MANY = 8, 64
+"""Over so many distances together they differ by the root of that more if lateness stays; of fewer than
+``_MANY`` that is not told from chance."""
+
 _NEAR = 20
 """Releases of a loop that corrects its sleeps are so small a part of the period from their grid, or less."""
 

@@ -50,7 +50,7 @@ class StageOption(BaseModel):
 
     inputs: Annotated[
         tuple[str, ...],
-        BeforeValidator(lambda given: _inputs(given)),
+        BeforeValidator(_inputs),
         Field(description="The stages that it hears; a stage without any is a source."),
     ] = ()
     period: Annotated[
