@@ -118,6 +118,23 @@ def test_a_half_written_file_is_named(place: Path, capsys: pytest.CaptureFixture
         assert "rtmeter archive check" in refused(capsys, *command)
 
 
+@pytest.mark.parametrize(
+    ("error", "ours", "is_damage"),
+    [
+        (duckdb.OutOfMemoryException("no room"), True, False),
+        (duckdb.BinderException("no column n"), True, True),
+        (duckdb.BinderException("no column n"), False, False),
+        (duckdb.BinderException("no column n in cells/1.parquet"), False, False),
+        (duckdb.Error("TProtocolException: Invalid data"), False, True),
+    ],
+)
+def test_what_is_damage_goes_by_the_error_and_by_who_asked(
+    error: duckdb.Error, ours: bool, is_damage: bool
+) -> None:
+    with pytest.raises(RtmeterError if is_damage else type(error)), telling(archive_at("/lab"), ours=ours):
+        raise error
+
+
 @pytest.mark.parametrize("place", ["s3://lab/archive", "/lab/archive"])
 def test_a_store_that_spark_cannot_read_is_no_damage(place: str) -> None:
     refusing = type("Py4JJavaError", (Exception,), {"__module__": "py4j.protocol"})

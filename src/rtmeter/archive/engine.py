@@ -172,11 +172,12 @@ def telling(archive: Archive, *, ours: bool = False) -> Iterator[None]:
     try:
         yield
     except duckdb.Error as error:
+        # What is wrong in a file's footer is an error of no kind of its own, or of any: names are not there.
         asked_wrongly = (duckdb.BinderException, duckdb.CatalogException, duckdb.ParserException)
-        # what is wrong within a file, as in its footer, is an error of no kind of its own
-        wrong_file = isinstance(error, duckdb.IOException) or type(error) is duckdb.Error
-        wrong_file = not isinstance(error, asked_wrongly) and (wrong_file or ".parquet" in str(error))
-        if isinstance(error, duckdb.PermissionException) or not (ours or wrong_file):
+        no_file = (duckdb.PermissionException, duckdb.OutOfMemoryException, duckdb.InterruptException)
+        in_file = isinstance(error, duckdb.IOException) or type(error) is duckdb.Error
+        in_file = not isinstance(error, asked_wrongly) and (in_file or ".parquet" in str(error))
+        if isinstance(error, no_file) or not (ours or in_file):
             raise
         raise damaged(archive, error) from error
     except (pa.ArrowException, OSError) as error:
