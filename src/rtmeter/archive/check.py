@@ -11,7 +11,7 @@ from rtmeter.archive.cells import NO_TIME, NOBODY, NOT_TOLD
 from rtmeter.archive.engine import fill, need_archive
 from rtmeter.archive.numbers import disagreeing
 from rtmeter.archive.prune import abandoned
-from rtmeter.archive.schema import CELLS, COMPLETABLE
+from rtmeter.archive.schema import CELLS, COMPLETABLE, SCHEMAS
 from rtmeter.archive.tables import Archive, snapshot
 from rtmeter.errors import RtmeterError
 
@@ -51,6 +51,31 @@ _BROKEN = {
     "FROM cells c JOIN (SELECT cell, sum(n) AS blocks_n, sum(lost) AS blocks_lost, max(max_ns) AS most "
     "FROM maxima GROUP BY cell) USING (cell) WHERE blocks_n <> c.n "
     "OR (blocks_lost = 0 AND most IS DISTINCT FROM c.max_ns)",
+    "has blocks that are not those from 0 on, each once": "SELECT cell FROM (SELECT cell, count(*) AS rows, "
+    "count(DISTINCT block) AS blocks, min(block) AS first, max(block) AS last FROM maxima GROUP BY cell) "
+    "WHERE blocks <> rows OR first <> 0 OR last <> rows - 1",
+    "has blocks that lost another number of releases than its distribution": "SELECT cell FROM "
+    "(SELECT cell, sum(lost) AS in_blocks FROM maxima GROUP BY cell) JOIN distributions USING (cell) "
+    "WHERE in_blocks <> lost",
+    "has a block whose latest release is not one of it": "SELECT cell FROM (SELECT cell, n, "
+    "max_at_k - sum(n) OVER (PARTITION BY cell ORDER BY block) + n AS first_k_at_most FROM maxima) "
+    "GROUP BY cell "
+    "HAVING min(first_k_at_most) < greatest(max(first_k_at_most - n + 1), 0)",
+    "has another latest release than its blocks": "SELECT c.cell FROM cells c JOIN (SELECT cell, "
+    "arg_min(max_at_k, (-max_ns, block)) AS latest FROM maxima GROUP BY cell HAVING sum(lost) = 0) m "
+    "USING (cell) WHERE c.max_at_k IS DISTINCT FROM m.latest",
+    "has another number of lost releases than its distribution allows": "SELECT cell FROM cells c "
+    "JOIN distributions d USING (cell) WHERE c.outcome <> 'error' AND c.measurement <> 'own_loop' "
+    "AND (c.lost > d.lost OR c.lost + c.skipped < d.lost)",
+    "has an outcome that its misses, or its bound, rule out": "SELECT cell FROM cells WHERE outcome = 'fail' "
+    "AND misses = 0 OR outcome = 'pass' AND (misses > 0 AND (miss_ratio IS NULL OR criticality = 'hard') "
+    "OR upper > miss_ratio AND criticality <> 'hard')",
+    "has another rig, or another time, in another table": " UNION ALL ".join(
+        f"SELECT x.cell FROM {name} x JOIN cells c USING (cell) WHERE (x.rig, x.measured) "
+        "IS DISTINCT FROM (c.rig, c.measured)"
+        for name in SCHEMAS
+        if name != CELLS
+    ),
     "has another number of causes than it says": "SELECT cell FROM cells c WHERE "
     "(SELECT count(*) FROM causes x WHERE x.cell = c.cell) <> coalesce(causes, 0)",
     "has another number of findings than it says": "SELECT cell FROM cells c WHERE "
