@@ -63,6 +63,11 @@ class Null final : public Adapter {
     kOptions.describe(sink);
   }
 
+  // Asked once all stages hear whom they hear.
+  void describe(Sink& /*sink*/) const override {
+    if (run_.measurement == RTM_CHAIN) script_.refuse_unasked();
+  }
+
   void* create_timer(void* /*node*/, const rtm_timer_spec& spec, rtm_timer_traits& traits) override {
     spec_ = spec;
     traits = {jumps_ ? RTM_JUMPS : RTM_EVERY_TICK, skip_ ? RTM_SKIP : RTM_CATCH_UP, reports_ ? 1 : 0};
@@ -345,7 +350,7 @@ class Null final : public Adapter {
 
   ScriptedClock& clock_ = the_clock();
   const rtm_run& run_;
-  const Script script_;
+  Script script_;
   const bool reports_, skip_, jumps_;
   bool relative_ = false;      // a periodic timer waits from its last tick on
   std::int64_t slow_ppm_ = 0;  // its clock's rate

@@ -37,10 +37,17 @@ constexpr Column kColumns[] = {
 
 // A column for two ends: from one stage or participant to another, from a ping to a further subscriber.
 constexpr Column kEdge = {"", nullptr, true, false};
+bool is_numbered(const std::string& name, const std::string& word) {
+  return name.size() > word.size() && name.compare(0, word.size(), word) == 0 &&
+         name.find_first_not_of("0123456789", word.size()) == std::string::npos;
+}
 bool is_edge(const std::string& name, const rtm_run& run) {
-  const bool has_edges =
-      run.measurement == RTM_CHAIN || run.measurement == RTM_DISCOVERY || run.measurement == RTM_ROUNDTRIP;
-  return has_edges && name.find('>') != std::string::npos;
+  const std::size_t middle = name.find('>');
+  if (middle == std::string::npos) return false;
+  const std::string from = name.substr(0, middle), to = name.substr(middle + 1);
+  if (run.measurement == RTM_ROUNDTRIP) return from == "ping" && is_numbered(to, "subscriber");
+  if (run.measurement == RTM_DISCOVERY) return is_numbered(from, "p") && is_numbered(to, "p");
+  return run.measurement == RTM_CHAIN;
 }
 
 // Columns without which the script says nothing about the measurement.
@@ -143,32 +150,31 @@ void check_header(const Cells& names, const rtm_run& run, const std::string& pat
 
 }  // namespace
 
-Script::Script(const rtm_run& run) {
-  const std::string path = kOptions.script.of(run);
-  if (path.empty()) {
+Script::Script(const rtm_run& run) : path_(kOptions.script.of(run)) {
+  if (path_.empty()) {
     rows_.emplace_back();
     return;
   }
-  std::ifstream file(path);
+  std::ifstream file(path_);
   std::string line;
   if (!file || !std::getline(file, line))
-    throw kOptions.script.error(path, "cannot be read, or is empty", "give a CSV file with a header line");
+    throw kOptions.script.error(path_, "cannot be read, or is empty", "give a CSV file with a header line");
   if (line.rfind("\xEF\xBB\xBF", 0) == 0) line.erase(0, 3);  // a byte order mark, as spreadsheets write it
   const Cells names = split(line);
-  check_header(names, run, path);
+  check_header(names, run, path_);
   for (const std::string& name : names)
     if (is_edge(name, run)) edges_.push_back(name);
   for (std::size_t number = 2; std::getline(file, line); ++number) {
     const Cells cells = split(line);
     if (cells.size() == 1 && cells[0].empty() && names.size() > 1) continue;  // an empty line
     if (cells.size() != names.size())
-      throw Place{path.c_str(), number, "row"}.error(
+      throw Place{path_.c_str(), number, "row"}.error(
           line,
           "has " + std::to_string(cells.size()) + " cells, the header has " + std::to_string(names.size()),
           "give every column a cell, if an empty one");
     Row row;
     for (std::size_t i = 0; i < names.size(); ++i) {
-      const Place place{path.c_str(), number, names[i]};
+      const Place place{path_.c_str(), number, names[i]};
       if (is_edge(names[i], run))
         row.edges.push_back(delay(cells[i], kEdge, run, place));
       else if (const Column* column = find(names[i]))
@@ -179,14 +185,26 @@ Script::Script(const rtm_run& run) {
     rows_.push_back(row);
   }
   if (rows_.empty())
-    throw kOptions.script.error(path, "has a header but no rows", "add a row for each release");
+    throw kOptions.script.error(path_, "has a header but no rows", "add a row for each release");
+  asked_.resize(edges_.size());
   never_fires_ =
       std::all_of(rows_.begin(), rows_.end(), [](const Row& r) { return r.fire_delay_ns == kNever; });
 }
 
-std::size_t Script::edge(const std::string& name) const {
+std::size_t Script::edge(const std::string& name) {
   const auto found = std::find(edges_.begin(), edges_.end(), name);
-  return found == edges_.end() ? kNone : static_cast<std::size_t>(found - edges_.begin());
+  if (found == edges_.end()) return kNone;
+  const auto number = static_cast<std::size_t>(found - edges_.begin());
+  asked_[number] = true;
+  return number;
+}
+
+void Script::refuse_unasked() const {
+  const auto found = std::find(asked_.begin(), asked_.end(), false);
+  if (found == asked_.end()) return;
+  const std::string& name = edges_[static_cast<std::size_t>(found - asked_.begin())];
+  throw Place{path_.c_str(), 1, name}.error(name, "is no edge of the graph",
+                                            "name a stage and one that hears it, e.g. a>b");
 }
 
 }  // namespace rtmeter::null

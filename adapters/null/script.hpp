@@ -30,7 +30,9 @@ class Script {
   const Row& row(std::int64_t k) const { return rows_[static_cast<std::size_t>(k) % rows_.size()]; }
   // The number of the edge "publisher>hearer" of a chain, a discovery or a round trip; kNone without a column
   // of its own.
-  std::size_t edge(const std::string& name) const;
+  std::size_t edge(const std::string& name);
+  // Throws SetupError if there is a column of an edge for which nobody asked.
+  void refuse_unasked() const;
   static constexpr std::size_t kNone = SIZE_MAX;
   // How long the publisher's message k is under way on it.
   std::int64_t under_way(std::int64_t k, std::size_t edge) const {
@@ -40,8 +42,10 @@ class Script {
   bool never_fires() const { return never_fires_; }
 
  private:
+  std::string path_;
   std::vector<Row> rows_;
   std::vector<std::string> edges_;
+  std::vector<bool> asked_;  // of each edge
   bool never_fires_ = false;
 };
 

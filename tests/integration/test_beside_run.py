@@ -327,3 +327,10 @@ def test_nothing_outlives_a_front_that_is_killed(tmp_path: Path) -> None:
         front.kill()
         ended_at_last = lambda: not any(Path(f"/proc/{pid}").exists() for pid in probes)  # noqa: E731
         until(ended_at_last)
+
+
+@pytest.mark.parametrize("edge", ["ping>subscriber", "pong>subscriber2", "ping>subscribers2"])
+def test_a_script_of_an_edge_that_no_subscriber_can_be_at_is_refused(tmp_path: Path, edge: str) -> None:
+    (tmp_path / "script.csv").write_text(f"reply_delay_ns,{edge}\n7,7\n")
+    done = rtmeter(*TRIP, "--adapter", "null", "--script", "script.csv", "--samples", "5", cwd=tmp_path)
+    assert done.code == 1 and f"script {edge} = '{edge}': " in done.err and "is not a column" in done.err

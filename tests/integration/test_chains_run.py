@@ -361,3 +361,14 @@ def test_a_wrong_graph_is_refused_by_name(
     graph = str(graph_file(tmp_path, text))
     assert invoke(["measure", "chain", "--adapter", "null", "--graph", graph]) == 1
     assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("edge", ["b>a", "a>x", "a>b,x>b"])
+def test_a_script_of_an_edge_that_the_graph_has_not_is_refused(tmp_path: Path, edge: str) -> None:
+    graph = graph_file(tmp_path, "stages: {a: {period: 5ms}, b: {inputs: a}}")
+    (tmp_path / "script.csv").write_text(f"{edge}\n{','.join('7' for _ in edge.split(','))}\n")
+    line = ("measure", "chain", "--adapter", "null", "--graph", graph, "--script", "script.csv")
+    done = rtmeter(*line, "--samples", "5", cwd=tmp_path)
+    wrong, at = edge.split(",")[-1], tmp_path / "script.csv"
+    assert done.code == 1 and "one that hears it" in done.err
+    assert f"script {wrong} = '{wrong}': {at}:1: is no edge of the graph" in done.err

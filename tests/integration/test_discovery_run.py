@@ -281,3 +281,11 @@ def test_a_participant_that_finds_nobody_says_whom_it_looked_for(tmp_path: Path)
 def test_an_adapter_that_tells_of_no_matches_is_refused_by_name(capsys: pytest.CaptureFixture[str]) -> None:
     assert invoke(["measure", "discovery", "--adapter", "attached"]) == 1
     assert "does not measure discovery" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("edge", ["p0>q1", "p>p1", "p0>", "participant0>participant1"])
+def test_a_script_of_a_pair_that_no_participants_can_be_is_refused(tmp_path: Path, edge: str) -> None:
+    (tmp_path / "script.csv").write_text(f"{edge}\n7\n")
+    line = ("measure", "discovery", "--adapter", "null", "--participants", "3", "--script", "script.csv")
+    done = rtmeter(*line, "--samples", "5", cwd=tmp_path)
+    assert done.code == 1 and f"script {edge} = '{edge}': " in done.err and "is not a column" in done.err

@@ -152,7 +152,11 @@ const rtm_adapter* adapter_table() {
           A::describe_static(sink);
           if (a != nullptr) a->describe(sink);
         };
-        if (set_up(&error, "adapter", "describe", put) != 0) sink.put("describe_failed", error.message);
+        if (set_up(&error, "adapter", "describe", put) != 0)
+          sink.put("describe_failed.field", error.field)
+              .put("describe_failed.value", error.value)
+              .put("describe_failed.message", error.message)
+              .put("describe_failed.remedy", error.remedy);
         if (a != nullptr) a->describe_exception(sink);
       },
       [](const rtm_run* run, void** self, rtm_error* error) {

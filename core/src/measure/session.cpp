@@ -80,9 +80,14 @@ Json describe(const rtm_adapter& adapter, const void* self) {
   sink.json["rtmeter"] = RTMETER_VERSION;
   sink.put = &JsonSink::put_into;
   adapter.describe(self, &sink);
-  if (const Json* failed = sink.json.find("describe_failed"); failed != nullptr)
-    throw Failure("adapter", "describe", failed->as_string(),
-                  "see the middleware's messages in the cell's probe.stderr");
+  if (const Json* failed = sink.json.find("describe_failed"); failed != nullptr) {
+    const auto told = [&](const char* key, const char* otherwise) {
+      const Json* text = failed->find(key);
+      return text == nullptr ? std::string(otherwise) : text->as_string();
+    };
+    throw Failure(told("field", "adapter"), told("value", "describe"), told("message", ""),
+                  told("remedy", "see the middleware's messages in the cell's probe.stderr"));
+  }
   return sink.json;
 }
 

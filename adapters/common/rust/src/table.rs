@@ -178,7 +178,7 @@ unsafe extern "C" fn describe<A: Adapter>(this: *const c_void, sink: *mut rtm_si
         }
     };
     if let Err(panic) = catch_unwind(AssertUnwindSafe(body)) {
-        Sink(sink).put("describe_failed", words_of(&*panic));
+        Sink(sink).put("describe_failed.message", words_of(&*panic));
     }
 }
 
