@@ -76,6 +76,10 @@ _BROKEN = {
         for name in SCHEMAS
         if name != CELLS
     ),
+    "has a number that cannot be": "SELECT cell FROM cells WHERE least(n, misses, late, skipped, lost) < 0 "
+    "OR deadline_ns <= 0 OR NOT (miss_ratio > 0 AND miss_ratio < 1) OR NOT (confidence > 0 "
+    "AND confidence < 1) OR NOT upper BETWEEN 0 AND 1 OR NOT design_effect BETWEEN 1 AND 1e300 "
+    "OR NOT horizon BETWEEN 1 AND 1e6",
     "has another number of causes than it says": "SELECT cell FROM cells c WHERE "
     "(SELECT count(*) FROM causes x WHERE x.cell = c.cell) <> coalesce(causes, 0)",
     "has another number of findings than it says": "SELECT cell FROM cells c WHERE "

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -236,12 +237,12 @@ def _distributions(sums: Any, lost: Any) -> dict[int, Binned]:
 
 
 class _Run(NamedTuple):
-    """Of a cell, what verdicts over rigs need."""
+    """Of a cell, what verdicts over rigs need; numbers may be null."""
 
     rig: str
-    n: int | None
-    misses: int
-    design_effect: float
+    n: Any
+    misses: Any
+    design_effect: Any
     refused: str | None
     outcome: str | None
     requirement: tuple[Any, ...]
@@ -272,23 +273,30 @@ def _verdict(runs: list[_Run], unasked: int, beside: int) -> FleetVerdict:
     """By the requirement of these runs; of ``unasked`` cells of the group nothing was required;
     ``beside``: see _verdicts."""
     asked = {run.requirement for run in runs}
+    rigs: dict[str, list[RunMisses]] = {}
+    judged = sorted(filter(_judged, runs), key=lambda run: (run.rig, run.n, run.misses, run.design_effect))
+    for run in judged:
+        rigs.setdefault(run.rig, []).append(RunMisses(int(run.n), int(run.misses), float(run.design_effect)))
     if len(asked) != 1:
-        counts = list(_counts(runs))
-        n, misses = sum(count[1] for count in counts), sum(count[2] for count in counts)
+        every = [one for of_rig in rigs.values() for one in of_rig]
+        n, misses = sum(one.n for one in every), int(sum(one.misses for one in every))
         return FleetVerdict("inconclusive", "several requirements", n, misses, None, None)
     deadline, ratio, confidence, criticality, horizon = asked.pop()
     requirement = Requirement(int(deadline), ratio, confidence, criticality, horizon)
-    rigs: dict[str, list[RunMisses]] = {}
-    for run in sorted(_counts(runs)):
-        rigs.setdefault(run[0], []).append(RunMisses(*run[1:]))
-    unjudged = beside + sum(run.outcome in (None, "error") or not run.n for run in runs)
+    if not 0 < (confidence or 0) < 1 or not all(_can_be(one) for of_rig in rigs.values() for one in of_rig):
+        remedy = "`rtmeter archive check` names them"
+        raise RtmeterError("has cells with numbers that cannot be", field="archive", remedy=remedy)
+    unjudged = beside + len(runs) - len(judged)
     return judge_fleet(rigs, requirement, sum(bool(run.refused) for run in runs), unjudged, unasked)
 
 
-def _counts(runs: list[_Run]) -> Iterator[tuple[str, int, int, float]]:
-    for run in runs:
-        if run.n and run.outcome not in (None, "error"):
-            yield run.rig, int(run.n), int(run.misses), float(run.design_effect)
+def _judged(run: _Run) -> bool:
+    return bool(run.n) and run.outcome not in (None, "error") and None not in (run.misses, run.design_effect)
+
+
+def _can_be(run: RunMisses) -> bool:
+    """Whether the numbers are such as a verdict has."""
+    return 0 <= run.misses <= run.n and 1 <= run.design_effect < math.inf
 
 
 def _none(value: Any) -> Any:
