@@ -61,7 +61,7 @@ def test_calls_have_names_and_results_and_timers_their_expiry() -> None:
         ("sys_out", OWN, -1, "write", -4),
         ("sys_in", OWN, -1, "system call 77", NO_VALUE),
         ("timer_armed", OWN, -1, "hrtimer_wakeup", 53),
-        ("timer_armed", OWN, -1, None, 50),
+        ("timer_armed", OWN, -1, "another function", 50),
         ("timer_fired", OWN, -1, "dl_task_timer", 60),
         ("lost", -1, -1, None, 12),
     ]

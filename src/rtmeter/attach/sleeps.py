@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rtmeter.attach.asleep import MESSAGE, Rest, Sleep, ThreadSleeps
-from rtmeter.attach.telling import BEGINNING, BUDGET, before_lost, rows_of
+from rtmeter.attach.telling import BEGINNING, BUDGET, SLEEPER, before_lost, function_of, rows_of
 from rtmeter.explain.events import (
     ENDED,
     LOST,
@@ -27,9 +27,6 @@ from rtmeter.explain.events import (
     WAKING,
     Trace,
 )
-
-SLEEPER = "hrtimer_wakeup"
-"""The function of timers that wake a sleeping thread."""
 
 _TIMERFD = "timerfd_tmrproc"
 _KINDS = {_TIMERFD: "timerfd", "posix_timer_fn": "posix_timer", "it_real_fn": "itimer"}
@@ -144,10 +141,12 @@ class Reader:
             self._enter(trace.name_of(row))
         elif kind == SYS_OUT:
             self._return(trace.name_of(row), trace.value[row])
+        elif (function := function_of(trace, row)) is None:
+            return
         elif kind == TIMER_ARMED:
-            self._arm(trace.value[row], trace.name_of(row) or SLEEPER)
+            self._arm(trace.value[row], function)
         else:
-            self._fire(row)
+            self._fire(trace.cpu[row], trace.value[row], function)
 
     @property
     def over(self) -> bool:
@@ -228,15 +227,13 @@ class Reader:
         elif before is not None and before <= self._now and before != self._spent.get(function):
             self._take(before, function)
 
-    def _fire(self, row: int) -> None:
-        trace = self._trace
-        due, name = trace.value[row], trace.name_of(row) or SLEEPER
-        if name == BUDGET:
+    def _fire(self, cpu: int, due: int, function: str) -> None:
+        if function == BUDGET:
             if self._open is not None and self._open.kind == _KINDS[BUDGET] and due == self._budget:
                 self._open = replace(self._open, due_ns=due, woken_ns=self._now)
                 self._woken, self._budget = True, None
         else:
-            self._fired = (trace.cpu[row], due, name)
+            self._fired = (cpu, due, function)
 
     def _wake(self, row: int) -> None:
         fired, self._fired = self._fired, None

@@ -4,7 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from rtmeter.explain.events import LOST, SWITCH, SYS_IN, SYS_OUT, TIMER_ARMED, TIMER_FIRED, WAKING, Trace
+from rtmeter.explain.events import (
+    LOST,
+    OTHERS_TIMER,
+    SWITCH,
+    SYS_IN,
+    SYS_OUT,
+    TIMER_ARMED,
+    TIMER_FIRED,
+    WAKING,
+    Trace,
+)
+
+SLEEPER = "hrtimer_wakeup"
+"""The function of timers that wake a sleeping thread."""
+
+_ALARM = "alarmtimer_fired"
+"""That of sleeps by a clock that wakes the machine too (CLOCK_BOOTTIME_ALARM)."""
 
 BUDGET = "dl_task_timer"
 """The function of timers that give a deadline thread its budget: they name no thread."""
@@ -22,6 +38,14 @@ def rows_of(trace: Trace, tid: int) -> list[int]:
     budget = (event == TIMER_FIRED) & np.isin(np.asarray(trace.name), names)
     found: list[int] = np.flatnonzero(own | of_it | budget | (event == LOST)).tolist()
     return found
+
+
+def function_of(trace: Trace, row: int) -> str | None:
+    """That of a timer's event; SLEEPER where functions are not told, None for one that ends no sleep."""
+    name = trace.name_of(row)
+    if name == OTHERS_TIMER:
+        return None
+    return SLEEPER if name in (None, _ALARM) else name
 
 
 def before_lost(trace: Trace, complete_ns: int) -> dict[int, int]:

@@ -28,6 +28,9 @@ STOPPED = 1
 USER = "user"
 """The name of a page fault of a thread's own code."""
 
+OTHERS_TIMER = "another function"
+"""The name of a timer's event, where functions are told: that of none which ends a thread's sleep."""
+
 NOBODY = -1
 """An absent ``tid`` or ``target``."""
 NO_PRIORITY = -(2**31)

@@ -355,7 +355,7 @@ class _Rows:
         if not functions:
             return lambda page, at: ""
         function = form.field("function").read
-        return lambda page, at: functions.get(function(page, at), "")
+        return lambda page, at: functions.get(function(page, at), kinds.OTHERS_TIMER)
 
     def _fired_out(self, form: Format) -> Handle:
         flags = form.field("common_flags").read

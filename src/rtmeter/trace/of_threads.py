@@ -16,12 +16,16 @@ from rtmeter.trace.formats import Format
 from rtmeter.trace.recorded import Recorded
 from rtmeter.trace.recorder import Recorder
 
-FUNCTIONS = ("hrtimer_wakeup", "timerfd_tmrproc", "posix_timer_fn", "it_real_fn", "dl_task_timer")
+FUNCTIONS = (
+    *("hrtimer_wakeup", "alarmtimer_fired", "timerfd_tmrproc", "posix_timer_fn", "it_real_fn"),
+    "dl_task_timer",
+)
 TICKS = (
-    *("tick_sched_timer", "tick_nohz_handler", "hrtick", "watchdog_timer_fn"),
+    *("tick_sched_timer", "tick_nohz_handler", "hrtick", "watchdog_timer_fn", "perf_swevent_hrtimer"),
     *("sched_rt_period_timer", "sched_cfs_period_timer", "sched_cfs_slack_timer"),
 )
-"""The kernel's own clock and what it shares out by time, which wake nobody: their events are not recorded."""
+"""The kernel's own clock, what it shares out by time and what profilers look by, which wake nobody: their
+events are not recorded."""
 
 _CALLS = ("raw_syscalls/sys_enter", "raw_syscalls/sys_exit")
 _SYMBOLS = "/proc/kallsyms"

@@ -49,6 +49,7 @@ class RecordColumns:
         self._functions = {address: self._names.place(name) for address, name in functions.items()}
         self._calls = np.asarray([self._names.place(name) for name in calls], np.int64)
         self._none = self._names.place("")
+        self._another = self._names.place(kinds.OTHERS_TIMER if functions else "")
 
     def of(self, records: Records, cpus: Ints) -> Trace:
         """Of records in order of time, each with its CPU. A timer's firing stands before the waking that it
@@ -94,7 +95,7 @@ class RecordColumns:
         }
 
     def _name(self, words: Ints, timer: npt.NDArray[np.bool_], call: npt.NDArray[np.bool_]) -> Ints:
-        names = np.full(len(words), self._none, np.int64)
+        names = np.where(timer, self._another, self._none)
         for address, place in self._functions.items():
             names[timer & (words.view(np.uint64)[:, FUNCTION // 8] == np.uint64(address))] = place
         numbers = words[:, FIRST // 8].astype(np.int32)
