@@ -19,7 +19,7 @@ import socket
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
@@ -153,6 +153,25 @@ def _enter(namespace: str) -> None:
     call("mount", namespace.encode(), b"/sys", b"sysfs", ctypes.c_ulong(0), None)
 
 
+def _below(base: type) -> Iterator[Any]:
+    for one in base.__subclasses__():
+        yield one
+        yield from _below(one)
+
+
+def _command_lines() -> None:
+    """Makes them all, to their options' types."""
+    from rtmeter.cli import COMMANDS, command_line
+
+    for name in COMMANDS:
+        waiting = [command_line(name)]
+        while waiting:
+            command = waiting.pop()
+            waiting += getattr(command, "commands", {}).values()
+            for option in command.params:
+                getattr(option, "get_runtime_param", bool)()
+
+
 def _end(main: Callable[[], None]) -> None:
     """Runs it and ends as Python does, but takes nothing apart of what was imported: that would be most of
     all that is done here, since each page that this shares with the server is copied when it is written to.
@@ -182,6 +201,9 @@ if __name__ == "__main__":
     templates = import_module("rtmeter.report.page").environment()
     for name in templates.list_templates(extensions=["html"]):
         templates.get_template(name)
+    for model in _below(import_module("pydantic").BaseModel):  # which each would build when it needs them
+        model.model_rebuild()
+    _command_lines()
     gc.collect()
     gc.freeze()
     if _serve(socket.socket(fileno=int(sys.argv[1]))):

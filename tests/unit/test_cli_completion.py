@@ -98,6 +98,7 @@ def test_a_script_for_each_shell(
     shell: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION", "1")  # what runs pytest is no shell
+    monkeypatch.setattr(cli, "_built", cli._built.__wrapped__)
     with pytest.raises(SystemExit) as end:
         cli.invoke(["--show-completion", shell])
     assert end.value.code == 0

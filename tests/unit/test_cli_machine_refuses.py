@@ -55,6 +55,7 @@ def test_a_folder_that_is_no_text_is_an_error_where_text_is_written(
         return len(str(path.absolute()).encode())
 
     monkeypatch.setattr("rtmeter.cli.commands.recover.command", written)
+    monkeypatch.setattr(cli, "_built", cli._built.__wrapped__)
     (folder := tmp_path / os.fsdecode(b"x\xff")).mkdir()
     monkeypatch.chdir(folder)
     assert cli.invoke(["recover", "log"]) == 1

@@ -7,7 +7,7 @@ import gc
 import os
 import sys
 from collections.abc import Callable, Sequence
-from functools import wraps
+from functools import cache, wraps
 from importlib import import_module
 from keyword import iskeyword
 from pathlib import Path
@@ -80,14 +80,19 @@ _OTHERWISE = {("plan", "--find-max"): "rtmeter.cli.find_max"}
 """Commands that one option makes another one of, with options of its own (docs/decisions/0024)."""
 
 
-def application(chosen: str | None, given: Sequence[str] = ()) -> typer.Typer:
+def command_line(chosen: str | None, given: Sequence[str] = ()) -> Any:
     """The whole command line; only the chosen command is imported, the others stand by name. ``given``: what
     was written, where that decides how the command is meant."""
+    return _built(chosen, _module_of(chosen, given)) if chosen in COMMANDS else _built("", "")
+
+
+@cache
+def _built(chosen: str, module_name: str) -> Any:
     app = typer.Typer(no_args_is_help=True, rich_markup_mode="rich", pretty_exceptions_enable=False)
     app.callback(epilog=_EPILOG)(_top)
     for name, line in COMMANDS.items():
         if name == chosen:
-            module = import_module(_module_of(name, given))
+            module = import_module(module_name)
             text = f"{line}\n\n{module.DETAILS}\n\n[bold]Example:[/bold] [cyan]{module.EXAMPLE}[/cyan]"
             if hasattr(module, "app"):
                 app.add_typer(module.app, name=name, help=text)
@@ -97,7 +102,7 @@ def application(chosen: str | None, given: Sequence[str] = ()) -> typer.Typer:
                 )
         else:
             app.command(name, help=line)(_not_chosen)
-    return app
+    return typer.main.get_command(app)
 
 
 def _module_of(name: str, given: Sequence[str]) -> str:
@@ -165,8 +170,7 @@ def invoke(argv: list[str]) -> int:
             raise no_text(word, "argument")
         words = _being_completed() or argv
         chosen = next((word for word in words if not word.startswith("-")), None)
-        command = typer.main.get_command(application(chosen, words))
-        code = command.main(argv, prog_name="rtmeter", standalone_mode=False)
+        code = command_line(chosen, words).main(argv, prog_name="rtmeter", standalone_mode=False)
         _flush()
         return code if isinstance(code, int) else exit_codes.PASS
     except RtmeterError as error:

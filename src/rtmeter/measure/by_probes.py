@@ -32,9 +32,9 @@ class ByProbes:
 
     @property
     def real_time(self) -> bool:
-        found = probes.find_probes()
         names = [name for name in (self._cell.adapter, self._cell.server_adapter) if name is not None]
-        return any(name not in found or not probes.describe(name, found[name]).scripted for name in names)
+        found = [(name, probes.path_of(name)) for name in names]
+        return any(path is None or not probes.describe(name, path).scripted for name, path in found)
 
     def check(self) -> None:
         found = probes_for(self._cell)

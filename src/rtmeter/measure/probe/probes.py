@@ -101,12 +101,14 @@ def _builds(checkout: Path) -> Iterator[Path]:
     """The checkout's builds, newest first."""
     if not (checkout / "spec" / "probe.md").is_file():
         return
-    caches = [c for c in (checkout / "build").glob("*/CMakeCache.txt") if _fit_to_measure(c)]
-    for cache in sorted(caches, key=lambda c: c.stat().st_mtime, reverse=True):
-        yield cache.parent
+    caches = [(file.stat().st_mtime_ns, file) for file in (checkout / "build").glob("*/CMakeCache.txt")]
+    for changed_ns, file in sorted(caches, reverse=True):
+        if _fit_to_measure(file, changed_ns):
+            yield file.parent
 
 
-def _fit_to_measure(cache: Path) -> bool:
+@functools.cache
+def _fit_to_measure(cache: Path, _changed_ns: int) -> bool:
     """Whether the build is optimised, for this machine, and not slowed by sanitizers."""
     entries = (line.partition("=") for line in cache.read_text(errors="replace").splitlines())
     value = {key.partition(":")[0]: text for key, _, text in entries}
@@ -123,12 +125,26 @@ def find_probes() -> dict[str, Path]:
     return dict(sorted(found.items()))
 
 
+def path_of(name: str) -> Path | None:
+    """The executable of the adapter of this name; None if there is none."""
+    if not name or "/" in name:
+        return None
+    return next(filter(_is_executable, (folder / f"{PREFIX}{name}" for folder in search_path())), None)
+
+
 def _executables(folder: Path) -> list[Path]:
     try:
         paths = sorted(folder.glob(f"{PREFIX}*"))
     except OSError:
         return []
-    return [p for p in paths if p.is_file() and os.access(p, os.X_OK) and _may_run_here(p)]
+    return [path for path in paths if _is_executable(path)]
+
+
+def _is_executable(path: Path) -> bool:
+    try:
+        return path.is_file() and os.access(path, os.X_OK) and _may_run_here(path)
+    except OSError:  # a name that is too long, a folder that is not for us
+        return False
 
 
 def _may_run_here(path: Path) -> bool:
@@ -209,13 +225,13 @@ class NotBuiltError(RtmeterError):
 
 def find(name: str) -> Probe:
     """The probe of the adapter. Raises RtmeterError saying what to install (NotBuiltError), or to call it."""
-    found = find_probes()
-    if name not in found:
+    path = path_of(name)
+    if path is None:
         if name in KNOWN_ADAPTERS:
             raise NotBuiltError("is not built here", field="adapter", value=name, remedy=remedy_for(name))
-        remedy = did_you_mean(name, {*found, *KNOWN_ADAPTERS}) or remedy_for(name)
+        remedy = did_you_mean(name, {*find_probes(), *KNOWN_ADAPTERS}) or remedy_for(name)
         raise RtmeterError("is not built here", field="adapter", value=name, remedy=remedy)
-    return describe(name, found[name])
+    return describe(name, path)
 
 
 def require(name: str, measurement: str) -> Probe:
