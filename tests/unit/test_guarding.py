@@ -35,8 +35,8 @@ def sleeper(code: str = DEAF) -> Iterator[subprocess.Popen[bytes]]:
 
 
 @contextmanager
-def guarding(front: int, patience_s: float) -> Iterator[subprocess.Popen[bytes]]:
-    words = (front, 0, "", 0.02, patience_s)
+def guarding(front: int, patience_s: float, look_every_s: float = 0.02) -> Iterator[subprocess.Popen[bytes]]:
+    words = (front, 0, "", look_every_s, patience_s)
     command = [sys.executable, "-m", "rtmeter.measure.probe.guarding", *map(str, words)]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, bufsize=0)
     try:
@@ -54,6 +54,17 @@ def test_what_a_dead_front_had_started_is_killed() -> None:
         assert probe.wait(120) == -signal.SIGKILL
         assert guard.wait(120) == 0
         assert other.poll() is None
+
+
+def test_it_ends_with_the_front_and_does_not_wait_for_who_takes_note_of_ended_probes() -> None:
+    """A killed front's output is at its end then: whoever reads it, as a pipe does, need not wait."""
+    with sleeper("print(flush=True)") as ended, guarding(os.getpid(), 3600, look_every_s=3600) as guard:
+        os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)
+        assert guard.stdin is not None
+        guard.stdin.write(b"+%d\n" % ended.pid)
+        guard.stdin.close()
+        assert guard.wait(120) == 0
+        os.killpg(ended.pid, 0)  # its exit code is there still
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs the right to give real-time priority")

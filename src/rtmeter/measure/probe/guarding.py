@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import contextlib
 import os
+import select
 import signal
 import sys
 import time
+from pathlib import Path
 
 from rtmeter.host.affinity import keep_off
 from rtmeter.host.ending import kill_group, put_first
@@ -32,8 +34,10 @@ def main(front: int, priority: int, avoid: str, look_every_s: float, patience_s:
     groups: set[int] = set()
     heard_at, cpus = time.monotonic(), None
     rest = b""
+    dies = select.poll()
+    dies.register(0, 0)  # of nothing but the front's end
     while True:
-        time.sleep(look_every_s)
+        dies.poll(1000 * look_every_s)
         try:
             said = os.read(0, 1 << 16)
         except BlockingIOError:
@@ -71,14 +75,21 @@ def end(groups: set[int], patience_s: float) -> None:
 
 
 def lives(group: int) -> bool:
-    """Whether a process of the group is there."""
+    """Whether a process of the group is there, and not only its exit code, for which nobody has asked yet."""
     try:
         os.killpg(group, 0)
     except ProcessLookupError:
         return False
     except PermissionError:
         return True
-    return True
+    return any(_runs_in(group, file) for file in Path("/proc").glob("[0-9]*/stat"))
+
+
+def _runs_in(group: int, stat: Path) -> bool:
+    with contextlib.suppress(OSError):  # it has ended meanwhile
+        state, _, its = stat.read_text(errors="replace").rpartition(")")[2].split()[:3]
+        return int(its) == group and state not in ("Z", "X")
+    return False
 
 
 if __name__ == "__main__":
