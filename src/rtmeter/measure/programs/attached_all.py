@@ -12,6 +12,7 @@ from typing import Self
 from rtmeter.conditions import SharedRecording, Standing
 from rtmeter.conditions.target import held, reached
 from rtmeter.errors import RtmeterError
+from rtmeter.host.owned import own_beside
 from rtmeter.host.root import Root
 from rtmeter.host.threads import Task
 from rtmeter.measure.probe.supervise import OnProgress, Stop
@@ -134,8 +135,7 @@ class Together:
 
     def _beside(self, folder: Path, prefix: str) -> Path:
         """A folder beside the cell's, until all cells are stored."""
-        made = tempfile.TemporaryDirectory(prefix=prefix, dir=folder.parent)
-        return Path(self._stack.enter_context(made))
+        return self._stack.enter_context(own_beside(folder.parent, prefix))
 
     def _over(self) -> bool:
         return all(one.over() for one in self._following.values())
