@@ -175,12 +175,25 @@ def test_a_piece_is_settled_once_it_is_on_all_cpus(tmp_path: Path) -> None:
     spool.tidy()
 
 
-def test_where_late_ones_are_too_many_half_of_them_go_at_once() -> None:
+def test_where_late_ones_are_too_many_half_of_them_go_at_once_and_of_the_last_two_one_stays() -> None:
+    chooser, counts = Chooser(0), []
+    chooser.add([Span(k, k, k, late=True) for k in range(1000)])
+    while chooser.kept:
+        before = {*chooser.kept}
+        chooser.thin()
+        assert before > {*chooser.kept}
+        counts.append(len(chooser.kept))
+        assert abs(chooser.share - counts[-1] / 1000) < 0.05
+    assert counts == [500, 250, 125, 62, 31, 15, 7, 3, 1, 0]
+
+
+def test_late_ones_that_come_later_stay_as_often_as_those_before() -> None:
     chooser = Chooser(0)
     chooser.add([Span(k, k, k, late=True) for k in range(1000)])
-    for share in (0.5, 0.25):
-        chooser.thin()
-        assert chooser.share == share and abs(len(chooser.kept) - 1000 * share) < 100
+    chooser.thin()
+    chooser.add([Span(k, k, k, late=True) for k in range(1000, 3000)])
+    earlier = sum(span.k < 1000 for span in chooser.kept)
+    assert earlier == 500 and abs(len(chooser.kept) - earlier - 1000) < 100
 
 
 def test_of_a_span_come_the_events_from_its_beginning_to_before_its_end(tmp_path: Path) -> None:

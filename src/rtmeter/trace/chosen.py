@@ -83,14 +83,17 @@ class Chooser:
             self.settled_ns = span.from_ns - (0 if span.late else self._late_ns)
 
     def thin(self) -> None:
-        """Half of those in time go, at random; where few are left (FEWEST_IN_TIME), half of the late ones."""
+        """Half of those in time go, at random; where few are left (FEWEST_IN_TIME), half of the late ones: of
+        the last two one stays."""
         if self._most > FEWEST_IN_TIME or not self._late:
             self._most = min(self._most, len(self._in_time)) // 2
             while len(self._in_time) > self._most:
                 heapq.heappop(self._in_time)
         else:
-            self.share /= 2
-            self._late = [one for one in self._late if one[0] < self.share]
+            self._late.sort()
+            stay = len(self._late) // 2
+            self.share = self._late[stay][0]  # the lowest number of those that go
+            del self._late[stay:]
 
     @property
     def kept(self) -> list[Span]:
