@@ -37,6 +37,8 @@ from waiting import until
 pytestmark = [here, pytest.mark.skipif(not takes_programs(), reason="this kernel takes no programs of ours")]
 
 
+IO_URING_SETUP, IO_URING_ENTER = 425, 426  # on every architecture
+
 NAMES = ("absolute", "wall_clock", "relative", "poll", "select", "epoll")
 NAMES += ("condition", "semaphore", "timerfd", "signal")
 KINDS = (*NAMES, pytest.param("budget", marks=takes_deadline))
@@ -107,6 +109,23 @@ def test_its_own_sleeps_are_all_there(tmp_path: Path) -> None:
     assert [job.known for job in jobs if job.by_timer].count(True) >= 49
     assert attached.event_ns is not None
     assert attached.tally.lost == 0
+
+
+def test_a_wait_of_io_uring_with_a_timeout_is_a_sleep(tmp_path: Path) -> None:
+    libc, parameters = ctypes.CDLL(None, use_errno=True), ctypes.create_string_buffer(120)
+    ring = libc.syscall(IO_URING_SETUP, 1, parameters)
+    if ring < 0:
+        pytest.skip(f"this kernel gives no ring: {os.strerror(ctypes.get_errno())}")
+    millisecond = ctypes.create_string_buffer(struct.pack("=qq", 0, 1_000_000))
+    waits, with_argument = 1, 8
+    argument = struct.pack("=QIIQ", 0, 8, 0, ctypes.addressof(millisecond))
+    size = ctypes.c_size_t(len(argument))
+    with Attached([threading.get_native_id()], tmp_path, Root()) as attached:
+        for _ in range(50):
+            libc.syscall(IO_URING_ENTER, ring, 0, 1, waits | with_argument, argument, size)
+    os.close(ring)
+    jobs = list(jobs_of(sleeps_of(attached.trace(), threading.get_native_id()).sleeps))
+    assert [job.kind for job in jobs if job.known].count("io_uring_enter") >= 49
 
 
 @pytest.mark.parametrize("profiled", [False, True])

@@ -14,7 +14,9 @@ class Sleep:
     did, at ``woken_ns``; ``wake_ns``: the return to the thread's own code. ``kind``: the system call, or
     whose timer it was; ``armed_ns``: when a timeout was armed for it. ``ran_ns``: how long the thread had
     been on a CPU at its beginning, and ``ran_at_wake_ns`` at its end. ``known``: what ended it, and when,
-    is told; ``whole_before``: so is all that the thread did since the sleep before."""
+    is told; ``whole_before``: so is all that the thread did since the sleep before. ``within``: it did not
+    sleep: a timer's signal came in the midst of its work, whose handler ran from ``wake_ns`` until
+    ``asleep_ns``."""
 
     asleep_ns: int
     woken_ns: int
@@ -27,6 +29,16 @@ class Sleep:
     armed_ns: int | None = None
     known: bool = True
     whole_before: bool = True
+    within: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Waking:
+    """``timer``: the expiry and the function of the one that fired there; ``known``: whether one did is."""
+
+    at_ns: int
+    timer: tuple[int, str] | None
+    known: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -63,20 +63,29 @@ def jobs_of(sleeps: Iterable[Sleep], rest: Callable[[], Rest | None] = lambda: N
 
     A thread that timers pace may wait for a lock within its work: a wait on a futex without a timeout ends
     no job of such a thread, nor begins its first. Its first PATIENCE sleeps tell, which are held until then.
+    A handler that ran in the midst of a job is a job within that one, which it does not end.
     """
     coming = iter(sleeps)
     first = list(islice(coming, PATIENCE))
     has_locks = _has_locks(first)
     began: Sleep | None = None
+    within: list[Job] = []  # of handlers that ran in the midst of the job
     waits, whole = 0, True
     for sleep in chain(first, coming):
         whole = whole and sleep.whole_before
+        if sleep.within:
+            within.append(_job(sleep, sleep, 0, known=True))
+            if began is None:
+                yield within.pop()
+            continue
         if has_locks and _is_lock(sleep):
             waits += 1
             continue
         if began is not None:
             yield _job(began, sleep, waits, known=whole)
-        began, waits, whole = sleep, 0, True
+            yield from within
+        began, within, waits, whole = sleep, [], 0, True
+    yield from within
     if began is not None and (last := rest()) is not None:
         yield from _last_jobs(began, last, waits, known=whole and last.whole, has_locks=has_locks)
 
@@ -93,6 +102,8 @@ class EarlyJobs:
 
     def see(self, sleep: Sleep) -> None:
         """The next one."""
+        if sleep.within:
+            return
         self._ended[_what(sleep)] += 1
         self._whole = self._whole and sleep.whole_before
         if _is_lock(sleep) and _are_locks(self._ended):
@@ -138,7 +149,7 @@ def _under_way(began: Sleep, end_ns: int, waits: int, *, known: bool) -> Job:
 def _has_locks(sleeps: Sequence[Sleep]) -> bool:
     """Whether timers pace the thread beside its waits on futexes, and beside all else that it waits for: the
     waits are locks then. One that waits on a condition and sleeps now and then for a time has none."""
-    return _are_locks(Counter(map(_what, sleeps)))
+    return _are_locks(Counter(_what(sleep) for sleep in sleeps if not sleep.within))
 
 
 def _are_locks(counts: Mapping[str | None, int]) -> bool:

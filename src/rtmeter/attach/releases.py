@@ -139,8 +139,9 @@ class _Grid:
 
     def passed(self, release_ns: int) -> Sequence[int]:
         """The releases between the last one and this one. One that is off the grid stands for the nearest on
-        it; from there the grid goes on."""
-        last, self._last = self._last, release_ns
+        it; from there the grid goes on. After one of another timer, served late, it does not go back."""
+        last = self._last
+        self._last = release_ns if last is None else max(last, release_ns)
         if last is None:
             return ()
         distance = release_ns - last

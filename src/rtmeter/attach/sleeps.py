@@ -8,47 +8,17 @@ up by the kernel within its work (a page that is read, a disk): that is no sleep
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
-from rtmeter.attach.asleep import MESSAGE, Rest, Sleep, ThreadSleeps
-from rtmeter.attach.telling import BEGINNING, BUDGET, SLEEPER, before_lost, function_of, rows_of
-from rtmeter.explain.events import (
-    ENDED,
-    LOST,
-    NO_VALUE,
-    NOBODY,
-    STATES,
-    SWITCH,
-    SYS_IN,
-    SYS_OUT,
-    TIMER_ARMED,
-    WAKING,
-    Trace,
-)
+from rtmeter.attach import telling
+from rtmeter.attach.asleep import MESSAGE, Rest, Sleep, ThreadSleeps, Waking
+from rtmeter.attach.telling import BUDGET, KINDS, SLEEPER
+from rtmeter.explain import events
+from rtmeter.explain.events import Trace
 
-_TIMERFD = "timerfd_tmrproc"
-_KINDS = {_TIMERFD: "timerfd", "posix_timer_fn": "posix_timer", "it_real_fn": "itimer"}
-_KINDS |= {BUDGET: "deadline"}
-_SETS = ("timerfd_settime", "timer_settime", "setitimer", "alarm")
-"""System calls that set a timer. Armed by anything else, one that goes on by itself was armed anew as the
-thread took the expiry before: it read it, or got its signal."""
-_INTERRUPTED = range(-516, -511)
-"""What a system call returns within the kernel, where a signal interrupted it: ERESTARTSYS and its kin."""
-_RESTART = "restart_syscall"
-_BECOMES = ("execve", "execveat")
-"""Another program goes on in its place."""
-_SLEEPING = STATES.index("sleeping")
-
-
-@dataclass(frozen=True, slots=True)
-class _Waking:
-    """``timer``: the expiry and the function of the one that fired there; ``known``: whether one did is."""
-
-    at_ns: int
-    timer: tuple[int, str] | None
-    known: bool
+_SLEEPING = events.STATES.index("sleeping")
 
 
 def sleeps_of(trace: Trace, tid: int) -> ThreadSleeps:
@@ -74,19 +44,19 @@ class Reader:
         self._whole = True
         """Since the last sleep nothing was lost."""
         self._before_ns: dict[int, int] = {}
-        self._complete_ns = BEGINNING
+        self._complete_ns = telling.BEGINNING
         self._has_calls = False
 
     def see_all(self, part: Trace, until_ns: int | None = None) -> Iterator[Sleep]:
         """The sleeps that have ended by then. ``until_ns``: nothing with an earlier time is still to come."""
         self._trace = part
-        self._before_ns = before_lost(part, self._complete_ns)
+        self._before_ns = telling.before_lost(part, self._complete_ns)
         event, target = np.asarray(part.event), np.asarray(part.target)
-        self._has_calls = self._has_calls or bool((event == SYS_OUT).any())
+        self._has_calls = self._has_calls or bool((event == events.SYS_OUT).any())
         self._events += int(((np.asarray(part.tid) == self._tid) | (target == self._tid)).sum())
-        came = (event == SWITCH) & (target == self._tid)
+        came = (event == events.SWITCH) & (target == self._tid)
         self._priorities.update(np.asarray(part.priority)[came].tolist())
-        for row in rows_of(part, self._tid):
+        for row in telling.rows_of(part, self._tid):
             self.see(row)
         if until_ns is not None:
             self._complete_ns = until_ns
@@ -112,9 +82,13 @@ class Reader:
         self._restart: tuple[int, int] | None = None
         """When a signal interrupted the call, and how long the thread had run: it is entered again, as if
         nothing had been, unless the program handles the signal."""
+        self._handler: Sleep | None = None
+        """The handler of a timer's signal that came in the midst of its work: it runs now."""
+        self._delivered: int | None = None
+        """How long the thread had run when a call returned with which signals come that waited."""
         self._held = self._woken = False
-        self._cpu = NOBODY
-        self._early: _Waking | None = None
+        self._cpu = events.NOBODY
+        self._early: Waking | None = None
         """A waking from another CPU since its last event on its own: if it leaves as ``sleeping`` now, it was
         on its way already, and woken as soon as it slept."""
 
@@ -123,30 +97,35 @@ class Reader:
             return
         trace, kind = self._trace, self._trace.event[row]
         self._now = trace.time_ns[row]
-        if kind == LOST:
+        if kind == events.LOST:
             self._lose(self._before_ns[row])
             return
         if self._first_ns is None:
             self._first_ns = self._now
-        if kind == SWITCH or trace.tid[row] == self._tid:
+        if kind == events.SWITCH or trace.tid[row] == self._tid:
             self._cpu = trace.cpu[row]
-        if kind == SWITCH:
+        if kind == events.SWITCH:
             if trace.tid[row] == self._tid:
                 self._leave(trace.state[row])
             else:
                 self._come()
-        elif kind == WAKING:
+        elif kind == events.WAKING:
             self._wake(row)
-        elif kind == SYS_IN:
+        elif kind == events.SYS_IN:
             self._enter(trace.name_of(row))
-        elif kind == SYS_OUT:
+        elif kind == events.SYS_OUT:
             self._return(trace.name_of(row), trace.value[row])
-        elif (function := function_of(trace, row)) is None:
+        elif (function := telling.function_of(trace, row)) is None:
             return
-        elif kind == TIMER_ARMED:
-            self._arm(trace.value[row], function)
+        elif kind == events.TIMER_ARMED:
+            self._arm(self._now if self._is_at_once(trace.value[row]) else trace.value[row], function)
         else:
             self._fire(trace.cpu[row], trace.value[row], function)
+
+    def _is_at_once(self, due_ns: int) -> bool:
+        """Whether a timer was set to a time that nobody waited until, such as 0 or 1: it is to fire now."""
+        early_ns = telling.NOBODY_WAITED_NS
+        return events.NO_VALUE < due_ns < early_ns and self._now > 10 * early_ns
 
     @property
     def over(self) -> bool:
@@ -167,7 +146,7 @@ class Reader:
         sleep, later = self._open, False
         if sleep is not None:
             dues = [due for of, due in self._due.items() if self._may_end(sleep, of)]
-            later = any(due > end_ns or due == NO_VALUE for due in dues)
+            later = any(due > end_ns or due == events.NO_VALUE for due in dues)
         woken = self._woken and self._restart is None
         return Rest(end_ns, sleep, woken=woken, later=later, whole=self._whole)
 
@@ -177,8 +156,8 @@ class Reader:
         if function == SLEEPER:
             return sleep.armed_ns is not None
         if function == BUDGET:
-            return sleep.kind == _KINDS[BUDGET]
-        return function == _TIMERFD or function in self._spent
+            return sleep.kind == KINDS[BUDGET]
+        return function == telling.TIMERFD or function in self._spent
 
     def _lose(self, since_ns: int) -> None:
         """Events since then are not there."""
@@ -197,11 +176,18 @@ class Reader:
         self._be_on()
         if self._restart is not None and self._open is not None:
             interrupted, self._restart = self._restart, None
-            if name in (self._open.call, _RESTART):
+            if name in (self._open.call, telling.RESTART):
                 name = self._open.call
             else:
                 self._close(*interrupted)
         self._call, self._in_call = name, True
+        if name in telling.SIGRETURN:
+            self._end_handler(self._ran())
+
+    def _end_handler(self, ran_ns: int) -> None:
+        if self._handler is not None:
+            self._sleeps.append(replace(self._handler, asleep_ns=self._now, ran_ns=ran_ns))
+            self._handler = None
 
     def _be_on(self) -> None:
         if self._on_since is None:
@@ -222,14 +208,16 @@ class Reader:
         self._due[function] = due_ns
         if function == BUDGET:
             self._budget = due_ns
-        elif self._in_call and due_ns != NO_VALUE and (function == SLEEPER or due_ns <= self._now):
+        elif self._in_call and due_ns != events.NO_VALUE and (function == SLEEPER or due_ns <= self._now):
             self._armed = self._now, self._ran(), due_ns, function
         elif before is not None and before <= self._now and before != self._spent.get(function):
             self._take(before, function)
 
     def _fire(self, cpu: int, due: int, function: str) -> None:
+        if self._is_at_once(due):
+            due = self._due.get(function, self._now)
         if function == BUDGET:
-            if self._open is not None and self._open.kind == _KINDS[BUDGET] and due == self._budget:
+            if self._open is not None and self._open.kind == KINDS[BUDGET] and due == self._budget:
                 self._open = replace(self._open, due_ns=due, woken_ns=self._now)
                 self._woken, self._budget = True, None
         else:
@@ -241,17 +229,17 @@ class Reader:
         if self._held:
             self._held = False
             return
-        by_timer = fired if fired is not None and fired[0] == cpu and fired[1] != NO_VALUE else None
+        by_timer = fired if fired is not None and fired[0] == cpu and fired[1] != events.NO_VALUE else None
         # a timer whose expiry is not known, or whose firing may be the last that was lost
         unclear = by_timer is None and (fired is not None or self._follows_lost(row))
-        waking = _Waking(self._now, by_timer[1:] if by_timer else None, not unclear)
+        waking = Waking(self._now, by_timer[1:] if by_timer else None, not unclear)
         if self._on_since is not None and cpu != self._cpu:
             self._early = waking
         if self._open is None:
             if by_timer and self._in_call and self._armed:
                 self._serve(by_timer[1], by_timer[2])
                 return
-            if self._whole or self._on_since is not None or self._cpu != NOBODY:
+            if self._whole or self._on_since is not None or self._cpu != events.NOBODY:
                 return
             self._sleeps_in_call()  # its beginning was lost
             self._open = Sleep(self._now, 0, 0, None, MESSAGE, self._call, self._ran(), 0)
@@ -265,19 +253,19 @@ class Reader:
         before = row - 1
         while before >= 0 and self._trace.cpu[before] != self._trace.cpu[row]:
             before -= 1
-        return before >= 0 and self._trace.event[before] == LOST
+        return before >= 0 and self._trace.event[before] == events.LOST
 
     def _sleeps_in_call(self) -> None:
         """A thread sleeps in system calls only, where these are told."""
         if self._in_call is None:
             self._in_call = self._has_calls
 
-    def _ended_by(self, waking: _Waking, sleep: Sleep) -> Sleep:
+    def _ended_by(self, waking: Waking, sleep: Sleep) -> Sleep:
         due_ns, kind = None, MESSAGE
         if waking.timer is not None:
             due_ns, function = waking.timer
             self._spent[function] = due_ns
-            kind = _KINDS.get(function, self._call or "timer")
+            kind = KINDS.get(function, self._call or "timer")
         known = sleep.known and waking.known
         return replace(sleep, woken_ns=waking.at_ns, due_ns=due_ns, kind=kind, known=known)
 
@@ -286,17 +274,23 @@ class Reader:
         assert self._armed is not None
         began, ran, *_ = self._armed
         self._spent[function] = due_ns
-        kind = _KINDS.get(function, self._call or "timer")
+        kind = KINDS.get(function, self._call or "timer")
         self._open = Sleep(began, self._now, 0, due_ns, kind, self._call, ran, 0, began)
         self._woken = True
 
     def _take(self, due_ns: int, function: str) -> None:
         """The expiry came while it did something else, or in a sleep that a signal had interrupted, so that
         it was not seen to end it: it is served now."""
-        if function not in _KINDS or self._sets or (self._open is not None and self._open.due_ns is not None):
+        if function not in KINDS or self._sets or (self._open is not None and self._open.due_ns is not None):
             return
         self._spent[function] = due_ns
-        kind, ran = _KINDS[function], self._ran()
+        kind, ran = KINDS[function], self._ran()
+        came = self._delivered is not None and ran - self._delivered <= telling.DELIVERED_NS
+        if self._open is None and not self._in_call and not came:
+            self._end_handler(ran)
+            taken = Sleep(self._now, self._now, self._now, due_ns, kind, None, ran, ran)
+            self._handler = replace(taken, whole_before=self._whole, within=True)
+            return
         if self._open is None:
             self._open = Sleep(self._now, self._now, 0, due_ns, kind, self._call, ran, 0)
         self._open = replace(self._open, due_ns=due_ns, kind=kind)
@@ -307,22 +301,23 @@ class Reader:
     @property
     def _sets(self) -> bool:
         """Whether it is in a call that sets a timer."""
-        return (self._call or "").removesuffix("64") in _SETS
+        return (self._call or "").removesuffix("64") in telling.SETS
 
     def _leave(self, state: int) -> None:
         ran = self._ran()
         self._on_since, self._ran_ns = None, ran
-        if state == ENDED:
+        if state == events.ENDED:
             self._ended, self._open = True, None
             return
         early = self._early if state == _SLEEPING else None
         self._early = replace(early, at_ns=self._now) if early is not None else None
         yields = self._call == "sched_yield" and self._budget is not None
-        if state == _SLEEPING or (yields and STATES[state] == "runnable"):
+        if state == _SLEEPING or (yields and events.STATES[state] == "runnable"):
             self._left += 1
+            self._end_handler(ran)
             self._sleeps_in_call()
             began = self._open if self._open is not None and self._in_call else None  # woken in vain
-            kind = _KINDS[BUDGET] if yields else MESSAGE
+            kind = KINDS[BUDGET] if yields else MESSAGE
             self._open = Sleep(
                 asleep_ns=began.asleep_ns if began else self._now,
                 woken_ns=0,
@@ -335,7 +330,7 @@ class Reader:
                 ran_at_wake_ns=0,
             )
             self._woken = False
-        elif STATES[state] == "blocked":
+        elif events.STATES[state] == "blocked":
             self._held_ups += 1
             self._held = True
 
@@ -359,14 +354,14 @@ class Reader:
             for of, due in self._due.items()
             if due <= self._now
             and (due > sleep.asleep_ns or (of == SLEEPER and sleep.armed_ns is not None))
-            and (of != BUDGET or sleep.kind == _KINDS[BUDGET])
+            and (of != BUDGET or sleep.kind == KINDS[BUDGET])
         ]
         if len(due) != 1:
             return replace(sleep, woken_ns=self._now, known=False)
         self._inferred += 1
         [(due_ns, function)] = due
         self._spent[function] = due_ns
-        kind = _KINDS.get(function, sleep.call or "timer")
+        kind = KINDS.get(function, sleep.call or "timer")
         return replace(sleep, woken_ns=self._now, due_ns=due_ns, kind=kind)
 
     def _return(self, name: str | None, result: int) -> None:
@@ -379,12 +374,14 @@ class Reader:
             if self._open.call is None and name:  # its entry was not told
                 kind = name if self._open.kind == "timer" else self._open.kind
                 self._open = replace(self._open, kind=kind, call=name)
-            if result in _INTERRUPTED:
+            if result in telling.INTERRUPTED:
                 self._restart = self._now, self._ran()
             else:
                 self._close(self._now, self._ran())
         self._in_call, self._call, self._armed = False, None, armed if keep else None
-        if name in _BECOMES and result == 0:
+        delivers = result in telling.INTERRUPTED or name in telling.DELIVER
+        self._delivered = self._ran() if delivers else None
+        if name in telling.BECOMES and result == 0:
             self._ended, self._replaced, self._open = True, True, None
 
     def _close(self, at_ns: int, ran_ns: int) -> None:

@@ -19,11 +19,34 @@ from rtmeter.explain.events import (
 SLEEPER = "hrtimer_wakeup"
 """The function of timers that wake a sleeping thread."""
 
-_ALARM = "alarmtimer_fired"
-"""That of sleeps by a clock that wakes the machine too (CLOCK_BOOTTIME_ALARM)."""
+_SLEEPERS = (
+    None,
+    *("alarmtimer_fired", "io_cqring_timer_wakeup", "io_cqring_min_timer_wakeup", "io_timeout_fn"),
+)
+"""As if they were that one: where functions are not told, sleeps by a clock that wakes the machine too
+(CLOCK_BOOTTIME_ALARM), and io_uring's."""
 
 BUDGET = "dl_task_timer"
 """The function of timers that give a deadline thread its budget: they name no thread."""
+
+TIMERFD = "timerfd_tmrproc"
+KINDS = {TIMERFD: "timerfd", "posix_timer_fn": "posix_timer", "it_real_fn": "itimer", BUDGET: "deadline"}
+SETS = ("timerfd_settime", "timer_settime", "setitimer", "alarm")
+"""System calls that set a timer. Armed by anything else, one that goes on by itself was armed anew as the
+thread took the expiry before: it read it, or got its signal."""
+INTERRUPTED = range(-516, -511)
+"""What a system call returns within the kernel, where a signal interrupted it: ERESTARTSYS and its kin."""
+RESTART = "restart_syscall"
+SIGRETURN = ("rt_sigreturn", "sigreturn")
+DELIVER = (*SIGRETURN, "rt_sigprocmask", "sigprocmask")
+"""As they return, signals come that waited until then."""
+DELIVERED_NS = 50_000
+"""So long a thread runs at most until it has them."""
+BECOMES = ("execve", "execveat")
+"""Another program goes on in its place."""
+
+NOBODY_WAITED_NS = 10**9
+"""In the machine's first second no program waited for a time yet."""
 
 BEGINNING = -(2**62)
 """Before all events."""
@@ -45,7 +68,7 @@ def function_of(trace: Trace, row: int) -> str | None:
     name = trace.name_of(row)
     if name == OTHERS_TIMER:
         return None
-    return SLEEPER if name in (None, _ALARM) else name
+    return SLEEPER if name in _SLEEPERS else name
 
 
 def before_lost(trace: Trace, complete_ns: int) -> dict[int, int]:

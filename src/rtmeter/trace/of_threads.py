@@ -18,7 +18,7 @@ from rtmeter.trace.recorder import Recorder
 
 FUNCTIONS = (
     *("hrtimer_wakeup", "alarmtimer_fired", "timerfd_tmrproc", "posix_timer_fn", "it_real_fn"),
-    "dl_task_timer",
+    *("io_cqring_timer_wakeup", "io_cqring_min_timer_wakeup", "io_timeout_fn", "dl_task_timer"),
 )
 TICKS = (
     *("tick_sched_timer", "tick_nohz_handler", "hrtick", "watchdog_timer_fn", "perf_swevent_hrtimer"),
