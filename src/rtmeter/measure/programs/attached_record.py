@@ -205,6 +205,12 @@ def _doubts(attached: Attached, program: Program, task: Task, followed: Followed
         )
         remedy = "sleep until the time itself (clock_nanosleep with TIMER_ABSTIME): then they are skipped"
         yield Doubt("passed_over", message, remedy)
+    if 0.9 * followed.jobs <= loop.waits <= 1.1 * followed.jobs and loop.waits > 1:
+        message = (
+            f"it waited for other threads (futex) {loop.waits:,} times within {followed.jobs:,} jobs, as for "
+            "locks: if that is how it waits for its next cycle, and it sleeps within one, its jobs are others"
+        )
+        yield Doubt("waits_once_a_job", message, "judge it by stamps of its own (librtmeter)")
     if len(loop.kinds) > 1:
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in Counter(loop.kinds).most_common())
         yield Doubt("several_wakers", f"its jobs are released by: {kinds}", "")
