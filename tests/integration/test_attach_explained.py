@@ -48,7 +48,8 @@ def cells(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Path]]
     out = folder / "cells"
     with three_loops(folder) as process:
         tids = [tid for name, tid in names_of(process.pid).items() if name in LOOPS]
-        asked = ("--all", "--explain", "--duration", "1h", "--deadline", "1us", "--out", out)
+        room = ("--explain-with", "size=8GiB")  # for all of it, however busy the machine is
+        asked = ("--all", "--explain", *room, "--duration", "1h", "--deadline", "1us", "--out", out)
         with running("attach", "--pid", process.pid, *asked) as front:
             until(lambda: any(out.glob(".rows-*")) and records(front), of=front)  # it has looked at them
             before = {tid: switches(process.pid, tid) for tid in tids}
