@@ -92,7 +92,8 @@ def test_report_export_and_archive_read_such_a_cell_as_any_other(
     cell = cells["middle"]
     done = rtmeter("report", cell, "--out", tmp_path / "report.html")
     assert done.code == 0, done.err
-    assert "late releases" in (tmp_path / "report.html").read_text()
+    causes = rtmeter("explain", cell, "--json").json["causes"]  # none where a busy machine lost events
+    assert ("late releases" in (tmp_path / "report.html").read_text()) == bool(causes)
     done = rtmeter("export", cell, "--format", "perfetto", "--out", tmp_path / "trace")
     assert done.code == 0 and (tmp_path / "trace").stat().st_size > 0, done.err
     done = rtmeter("archive", "add", cell, "--to", tmp_path / "archive")

@@ -43,6 +43,16 @@ def test_the_first_screen_says_why(pages: dict[str, Page]) -> None:
     assert "Why were they late?" in pages["driver"].text and "Release 0: 400.0 us" in pages["driver"].text
 
 
+def test_the_first_screen_says_why_whatever_comes_next(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As of a delay that grows, where no length of run helps."""
+    monkeypatch.setattr("rtmeter.judge.answer.next_step", lambda *_: "mend that")
+    cell = write_traced(tmp_path / "cell", "driver")
+    text = Page(report.write([cell], tmp_path / "report.html").read_text()).text
+    assert "Of 8 late releases 8: waited for the CPU: driver ran" in text and ". Mend that." in text
+
+
 def test_a_hostile_threads_name_is_text_and_nothing_else(pages: dict[str, Page]) -> None:
     plain, hostile = pages["driver"], pages[HOSTILE]
     assert [(tag, sorted(at)) for tag, at in plain.elements] == [(t, sorted(a)) for t, a in hostile.elements]

@@ -10,6 +10,7 @@ from itertools import chain, islice
 from rtmeter.judge.asked import asked, terms
 from rtmeter.judge.next_step import next_step
 from rtmeter.judge.why import why_words
+from rtmeter.judge.why_cells import is_traced
 from rtmeter.model import Doubt, Verdict
 from rtmeter.results import condition_words, words
 from rtmeter.results.cells import StoredCell
@@ -272,6 +273,7 @@ def _after_verdict(cell: CellEntry, verdict: Verdict) -> Iterator[str]:
     step = next_step(verdict, runs)
     if step is None:
         return
-    traced = next((run for run in runs if f"rtmeter explain {run.folder}:" in step), None)
+    named = (run for run in runs if f"rtmeter explain {run.folder}:" in step)
+    traced = next(named, None) or next((run for run in runs if verdict.misses and is_traced(run)), None)
     why = why_words(traced) if traced else None
     yield f"{why}. {step[:1].upper()}{step[1:]}." if why else f"{step}."
