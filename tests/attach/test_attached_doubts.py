@@ -240,3 +240,21 @@ def test_a_callback_is_held_to_its_timers_period_only_if_that_never_changed(
     nobody: Any = None
     named._OneCallback(cell, recorded, seen).run(tmp_path, nobody, nobody, nobody)
     assert asked == [None if held_to is None else held_to * MS]
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_that_a_thread_has_several_timers_of_one_kind_is_told(several: bool) -> None:
+    """Read as they come due, each goes on by itself: the one of 1 ms, and the one of 3 ms beside it."""
+    program, at = Program(), 50
+    for cycle in range(1, 30):
+        due = cycle * MS
+        program.sleep(at, due, due + 100, "epoll_wait", "timerfd_tmrproc")
+        program.enter(due + 150, "read")
+        program.arm(due + 160, due + MS, "timerfd_tmrproc")
+        program.back(due + 170, "read", 8)
+        if several and cycle % 3 == 0:
+            program.enter(due + 200, "read")
+            program.arm(due + 210, due + 3 * MS, "timerfd_tmrproc")
+            program.back(due + 220, "read", 8)
+        at = due + 400
+    assert ("several_timers" in doubts(program)) == several

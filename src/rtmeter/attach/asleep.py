@@ -47,7 +47,8 @@ class ThreadSleeps:
     that it had on a CPU; ``held_ups``: how often the kernel held it up within its work;
     ``switches``: how often it came on a CPU; ``left``: how often it went to sleep; ``inferred``: how often
     its waking was not told, but the only timer that could have ended the sleep was; ``ended``: the thread
-    has ended, ``replaced``: by exec; ``first_ns`` and ``last_ns``: of the events that are known of it."""
+    has ended, ``replaced``: by exec; ``first_ns`` and ``last_ns``: of the events that are known of it;
+    ``others``: how often a timer went on by itself while another of its kind was under way."""
 
     sleeps: list[Sleep]
     events: int
@@ -60,6 +61,7 @@ class ThreadSleeps:
     replaced: bool
     first_ns: int
     last_ns: int
+    others: int = 0
 
 
 @dataclass(frozen=True, slots=True)

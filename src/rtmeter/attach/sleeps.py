@@ -37,7 +37,7 @@ class Reader:
         self._sleeps: list[Sleep] = []
         self._now = 0
         self._first_ns: int | None = None
-        self._held_ups = self._switches = self._left = self._inferred = self._events = 0
+        self._held_ups = self._switches = self._left = self._inferred = self._events = self._others = 0
         self._priorities: set[int] = set()
         self._ended, self._replaced, self._ran_ns = False, False, 0
         self._forget()
@@ -137,7 +137,7 @@ class Reader:
         counts = self._held_ups, self._switches, self._left, self._inferred
         priorities = frozenset(self._priorities)
         ended = self._ended, self._replaced
-        return ThreadSleeps([], self._events, priorities, *counts, *ended, first, self._now)
+        return ThreadSleeps([], self._events, priorities, *counts, *ended, first, self._now, self._others)
 
     def rest(self, end_ns: int) -> Rest | None:
         """What it was about when the recording ended; None: it has ended itself, or nothing is told of it."""
@@ -205,6 +205,8 @@ class Reader:
         if function == SLEEPER:
             self._sleeps_in_call()
         before = self._due.get(function)
+        if function in KINDS and not self._sets and before is not None and before > self._now:
+            self._others += function != BUDGET  # what goes on has come due
         self._due[function] = due_ns
         if function == BUDGET:
             self._budget = due_ns

@@ -211,6 +211,12 @@ def _doubts(attached: Attached, program: Program, task: Task, followed: Followed
             "locks: if that is how it waits for its next cycle, and it sleeps within one, its jobs are others"
         )
         yield Doubt("waits_once_a_job", message, "judge it by stamps of its own (librtmeter)")
+    if followed.seen.others:
+        message = (
+            f"it has several timers of one kind ({loop.kind}): an expiry of one that came during work may be "
+            "in no count, and lengthen the job before it"
+        )
+        yield Doubt("several_timers", message, "judge it by stamps of its own (librtmeter)")
     if len(loop.kinds) > 1:
         kinds = ", ".join(f"{count:,} {kind}" for kind, count in Counter(loop.kinds).most_common())
         yield Doubt("several_wakers", f"its jobs are released by: {kinds}", "")
