@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from programs import Program, jobs
+from programs import Program, T, jobs
 
 from rtmeter.attach.grid import loop_of
+from rtmeter.attach.jobs import jobs_of
 from rtmeter.attach.releases import columns_of
+from rtmeter.attach.sleeps import Reader
 from rtmeter.model import SERVED, SKIPPED
 
 MS = 1_000_000
@@ -101,3 +103,18 @@ def test_expiries_that_go_back_in_time_are_no_skipped_releases_twice() -> None:
     assert len(skipped) == len({*skipped})
     served = int((columns["status"] == SERVED).sum())
     assert served == len(found) and len(skipped) <= 10
+
+
+def test_a_handler_of_which_events_are_lost_or_that_runs_at_the_end_is_in_a_count() -> None:
+    program = Program()
+    program.arm(20, 3 * MS, "it_real_fn")
+    program.sleep(50, MS, MS + 100)
+    program.arm(3 * MS + 40, 6 * MS, "it_real_fn")
+    program.lose(3 * MS + 60)
+    program.sleep(4 * MS, 5 * MS, 5 * MS + 100)
+    program.arm(5 * MS + 300, 7 * MS, "it_real_fn")
+    program.arm(7 * MS + 40, 9 * MS, "it_real_fn")  # its handler runs still
+    reader = Reader(T)
+    found = list(jobs_of(reader.see_all(program.trace), lambda: reader.rest(8 * MS)))
+    handlers = [(job.release_ns, job.known, job.ended) for job in found if job.kind == "itimer"]
+    assert handlers == [(3 * MS, False, True), (7 * MS, True, False)]

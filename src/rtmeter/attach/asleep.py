@@ -68,10 +68,12 @@ class ThreadSleeps:
 class Rest:
     """What a thread was about when the recording ended, at ``end_ns``: ``sleep``, of whose end nothing is
     told, or, None, its work. ``woken``: from that sleep, but it has not come back; ``later``: it is to end by
-    a timer that was not due yet; ``whole``: nothing was lost since the sleep before."""
+    a timer that was not due yet; ``whole``: nothing was lost since the sleep before; ``handler``: of a
+    signal, that ran in the midst of its work."""
 
     end_ns: int
     sleep: Sleep | None
     woken: bool
     later: bool
     whole: bool
+    handler: Sleep | None = None

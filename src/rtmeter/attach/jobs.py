@@ -86,7 +86,10 @@ def jobs_of(sleeps: Iterable[Sleep], rest: Callable[[], Rest | None] = lambda: N
             yield from within
         began, within, waits, whole = sleep, [], 0, True
     yield from within
-    if began is not None and (last := rest()) is not None:
+    last = rest()
+    if last is not None and last.handler is not None:
+        yield _under_way(last.handler, last.end_ns, 0, known=True)
+    if began is not None and last is not None:
         yield from _last_jobs(began, last, waits, known=whole and last.whole, has_locks=has_locks)
 
 

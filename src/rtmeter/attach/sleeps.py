@@ -148,7 +148,7 @@ class Reader:
             dues = [due for of, due in self._due.items() if self._may_end(sleep, of)]
             later = any(due > end_ns or due == events.NO_VALUE for due in dues)
         woken = self._woken and self._restart is None
-        return Rest(end_ns, sleep, woken=woken, later=later, whole=self._whole)
+        return Rest(end_ns, sleep, woken, later, self._whole, self._handler)
 
     def _may_end(self, sleep: Sleep, function: str) -> bool:
         """Whether a timer that this thread armed, or that was armed on its time, may be what its sleep is to
@@ -162,6 +162,9 @@ class Reader:
     def _lose(self, since_ns: int) -> None:
         """Events since then are not there."""
         ran = self._ran()
+        if self._handler is not None:
+            self._handler = replace(self._handler, known=False)
+            self._end_handler(ran)
         self._forget()
         self._ran_ns, self._whole = ran, False
         for place in range(len(self._sleeps) - 1, -1, -1):
@@ -205,8 +208,8 @@ class Reader:
         if function == SLEEPER:
             self._sleeps_in_call()
         before = self._due.get(function)
-        if function in KINDS and not self._sets and before is not None and before > self._now:
-            self._others += function != BUDGET  # what goes on has come due
+        goes_on = function in KINDS and function != BUDGET and not self._sets
+        self._others += goes_on and before is not None and before > self._now  # what goes on has come due
         self._due[function] = due_ns
         if function == BUDGET:
             self._budget = due_ns
