@@ -114,7 +114,7 @@ def test_the_page_of_a_fleet_has_rigs_changes_and_distributions(archive: Archive
 
 
 def test_names_from_a_rig_are_text_in_the_page(tmp_path: Path) -> None:
-    name = "<script>window.hacked = 1</script>"
+    name = "<script>window.hacked = 1</script>\x1b]0;\u202e"
     made = archive_at(tmp_path / "archive")
     made.make()
     facts = {"rig": name, "kernel": name, "adapter": name, "middleware": name, "outcome": "fail"}
@@ -122,6 +122,7 @@ def test_names_from_a_rig_are_text_in_the_page(tmp_path: Path) -> None:
     assert cli.invoke(["site", "--archive", made.url, "-o", str(tmp_path / "site")]) == 0
     page = (tmp_path / "site/index.html").read_text()
     assert page.count("<script") == 1 and page.count("&lt;script&gt;window.hacked") >= 3
+    assert not {"\x1b", "\u202e"} & set(page)
 
 
 def test_a_change_is_from_the_level_just_before_it(tmp_path: Path) -> None:

@@ -34,7 +34,7 @@ from rtmeter.results.cells import StoredCell
 from rtmeter.results.condition_words import uncertainty, which_cells
 from rtmeter.results.overview import WORST_FIRST, CellEntry, damaged
 from rtmeter.results.record import Statistics
-from rtmeter.values import version
+from rtmeter.values import harmless, version
 
 _FEW_CELLS = 4
 """In reports of so many cells, conditions are not folded away."""
@@ -183,6 +183,11 @@ def _why(cell: CellEntry) -> Sequence[Figure]:
     return explained.figures(found) if found is not None else ()
 
 
+def _shown(value: object) -> object:
+    """What a page writes: of a text, what a terminal or a reader's editor would heed as escapes."""
+    return harmless(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
 @cache
 def environment(*rooms: str) -> jinja2.Environment:
     """Templates, those of ``rooms`` first, and what they call."""
@@ -190,6 +195,7 @@ def environment(*rooms: str) -> jinja2.Environment:
     environment = jinja2.Environment(
         loader=jinja2.ChoiceLoader(loaders),
         autoescape=True,
+        finalize=_shown,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
