@@ -81,20 +81,20 @@ class Asker : public Exchange<Columns, kSent, kAnswered, kFree> {
 
   // From the callback: what came, and when (T2).
   void hear(const rtm_message& message, std::int64_t now_ns, Beside beside = {}) noexcept {
-    const bool intact = payload_.intact(message);
+    const auto intact = [&] { return payload_.intact(message); };
     if (message.sequence == RTM_SEQUENCE_HELLO) {
-      if (!intact) return;
+      if (!intact()) return;
       if (greets_.load(std::memory_order_acquire)) stampers_.note();
       heard_.store(true, std::memory_order_release);
       answered_.notify();
       return;
     }
     const auto k = static_cast<std::int64_t>(message.sequence);
-    if (!intact || k < 0 || k >= b_.config.total()) {
+    if (k < 0 || k >= b_.config.total()) {
       note(b_.counters.corrupted, k < 0 ? INT64_MAX : k);
       return;
     }
-    const bool is_answer = this->accept(k, now_ns, beside);
+    const bool is_answer = this->accept(k, now_ns, beside, intact);
     if (spins_itself()) b_.session.interrupt();
     if (!is_answer) return;
     if (k < highest_) note(b_.counters.out_of_order, k);

@@ -92,15 +92,18 @@ class Exchange : public Measurement {
   };
 
   // Receiver: what an answer for release k means. True if it settled the release as answered; the
-  // slot's row then holds its stamp. Measured path; one receiver at a time.
-  bool accept(std::int64_t k, std::int64_t now_ns, Beside beside) noexcept {
+  // slot's row then holds its stamp. Measured path; one receiver at a time. What looks at the payload takes
+  // long: only once the release is claimed, lest the sender give up meanwhile what was stamped in time.
+  template <typename Intact>
+  bool accept(std::int64_t k, std::int64_t now_ns, Beside beside, Intact&& intact) noexcept {
     stampers_.note();
     Slot* s = pending_.find(k);
-    if (s == nullptr) {  // longer ago than the ring remembers
-      note(b_.counters.late_after_lost, k);
-      return false;
-    }
-    if (Ring::claim(*s)) {
+    if (s != nullptr && Ring::claim(*s)) {
+      if (!intact()) {
+        Ring::settle(*s, State::outstanding);
+        note(b_.counters.corrupted, k);
+        return false;
+      }
       const bool late = now_ns - s->at(kSent) > b_.config.loss_timeout_ns;
       if (late) note(b_.counters.late_after_lost, k);
       if (!late) s->set(kAnswered, now_ns);
@@ -110,9 +113,12 @@ class Exchange : public Measurement {
       return !late;
     }
     State lost = State::lost;
-    note(s->state.compare_exchange_strong(lost, State::late) ? b_.counters.late_after_lost
-                                                             : b_.counters.duplicate,
-         k);
+    if (!intact())
+      note(b_.counters.corrupted, k);
+    else if (s == nullptr || s->state.compare_exchange_strong(lost, State::late))
+      note(b_.counters.late_after_lost, k);  // nullptr: longer ago than the ring remembers
+    else
+      note(b_.counters.duplicate, k);
     return false;
   }
 

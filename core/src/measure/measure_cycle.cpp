@@ -135,7 +135,7 @@ class Cycle final : public Exchange<kColumns, kRequestSent, kResponseReceived, k
     auto* self = static_cast<Cycle*>(user);
     const std::int64_t now_ns = self->b_.clock.now_ns();
     self->answered_.here();
-    self->accept(static_cast<std::int64_t>(message->sequence), now_ns, {});
+    self->accept(static_cast<std::int64_t>(message->sequence), now_ns, {}, [] { return true; });
   }
 
   PeriodicTimer timer_;
