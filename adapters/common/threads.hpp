@@ -120,8 +120,10 @@ class ThreadPlan {
       if (wanted == nullptr || runs_as(tid, *wanted)) continue;
       sched_param parameters{};
       parameters.sched_priority = wanted->priority;
-      if (sched_setscheduler(tid, wanted->policy, &parameters) != 0) throw denied(errno);
-      set_by_system_.insert(tid);
+      if (sched_setscheduler(tid, wanted->policy, &parameters) == 0)
+        set_by_system_.insert(tid);
+      else if (errno != ESRCH)  // it has ended meanwhile
+        throw denied(errno);
     }
   }
 

@@ -128,5 +128,19 @@ TEST(Audit, WithoutPrivilegeOnesOwnTimerSlackIsKnown) {
 
 TEST(Audit, AThreadThatIsGoneHasNoTimerSlack) { EXPECT_EQ(get_timer_slack_ns(1 << 30), std::nullopt); }
 
+TEST(SetThreads, PassesOverOneThatHasEnded) {
+  ThreadFacts ended;
+  std::thread([&] { ended.tid = static_cast<int>(gettid()); }).join();
+  while (thread_exists(ended.tid)) std::this_thread::yield();
+  ended.role = "middleware";
+  ThreadFacts own = ended;
+  own.tid = static_cast<int>(gettid());
+  const std::vector<int> nowhere{100'000};
+  EXPECT_NO_THROW(set_threads({ended}, {}, nowhere));
+  EXPECT_THROW(set_threads({ended, own}, {}, nowhere), Failure);
+  own.role = "service";
+  EXPECT_NO_THROW(set_threads({ended, own}, {}, nowhere));
+}
+
 }  // namespace
 }  // namespace rtmeter

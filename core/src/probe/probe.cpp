@@ -190,12 +190,7 @@ class Run {
   }
 
   void set_children() const {
-    if (!asks_of_children()) return;
-    for (const ThreadFacts& t : audit()) {
-      if (t.role != "middleware") continue;
-      if (config_.child_threads) set_scheduling(t.tid, *config_.child_threads, "child_threads");
-      if (!config_.child_cpus.empty()) set_affinity(t.tid, config_.child_cpus, "child_cpus");
-    }
+    if (asks_of_children()) set_threads(audit(), config_.child_threads, config_.child_cpus);
   }
 
   std::vector<ThreadFacts> audit() const {

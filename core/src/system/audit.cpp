@@ -36,8 +36,6 @@ std::vector<int> thread_ids() {
   return tids;
 }
 
-bool exists(int tid) { return access(("/proc/self/task/" + std::to_string(tid)).c_str(), F_OK) == 0; }
-
 }  // namespace
 
 std::optional<std::int64_t> get_timer_slack_ns(int tid) {
@@ -49,6 +47,23 @@ std::optional<std::int64_t> get_timer_slack_ns(int tid) {
   if (tid != 0 && tid != gettid()) return std::nullopt;
   const int own_ns = prctl(PR_GET_TIMERSLACK);
   return own_ns < 0 ? std::nullopt : std::optional<std::int64_t>(own_ns);
+}
+
+bool thread_exists(int tid) {
+  return access(("/proc/self/task/" + std::to_string(tid)).c_str(), F_OK) == 0;
+}
+
+void set_threads(const std::vector<ThreadFacts>& threads, const std::optional<Scheduling>& scheduling,
+                 const std::vector<int>& cpus) {
+  for (const ThreadFacts& t : threads) {
+    if (t.role != "middleware") continue;
+    try {
+      if (scheduling) set_scheduling(t.tid, *scheduling, "child_threads");
+      if (!cpus.empty()) set_affinity(t.tid, cpus, "child_cpus");
+    } catch (const Failure&) {
+      if (thread_exists(t.tid)) throw;
+    }
+  }
 }
 
 std::vector<ThreadFacts> audit_threads(const std::vector<int>& measured, const std::vector<int>& service) {
@@ -64,7 +79,7 @@ std::vector<ThreadFacts> audit_threads(const std::vector<int>& measured, const s
       facts.timer_slack_ns = get_timer_slack_ns(tid);
       threads.push_back(std::move(facts));
     } catch (const Failure&) {
-      if (exists(tid)) throw;  // else it ended while we looked
+      if (thread_exists(tid)) throw;  // else it ended while we looked
     }
   }
   return threads;

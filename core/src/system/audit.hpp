@@ -24,10 +24,17 @@ struct ThreadFacts {
   std::optional<std::int64_t> timer_slack_ns;
 };
 
+bool thread_exists(int tid);  // of this process
+
 // Every thread of this process, by tid. Threads that end while it looks are left out.
 // measured and service tell the roles; all others are the middleware's.
 std::vector<ThreadFacts> audit_threads(const std::vector<int>& measured, const std::vector<int>& service);
 Json to_json(const std::vector<ThreadFacts>& threads);
+
+// Gives the middleware's threads a policy, and CPUs if there are any. One that has ended since is passed over;
+// else throws Failure naming `child_threads` or `child_cpus`.
+void set_threads(const std::vector<ThreadFacts>& threads, const std::optional<Scheduling>& scheduling,
+                 const std::vector<int>& cpus);
 
 // Those that were seen after, and those seen before that have ended since, by tid.
 std::vector<ThreadFacts> with_ended(const std::vector<ThreadFacts>& before, std::vector<ThreadFacts> after);
