@@ -17,6 +17,8 @@
 namespace rtmeter {
 namespace {
 
+namespace fs = std::filesystem;
+
 constexpr std::int64_t kOutcome = 15;  // bits of the status
 constexpr std::size_t kBlockColumns = 6;
 
@@ -34,6 +36,14 @@ Json columns_json(std::initializer_list<const char*> names) {
     columns.push(Json(Json::Object{{"name", text}, {"unit", unit}}));
   }
   return columns;
+}
+
+// Of a folder that cannot be read, or no further, what could be.
+template <typename Work>
+void for_each_in(const fs::path& folder, Work&& work) {
+  std::error_code error;
+  for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error))
+    work(at->path());
 }
 
 }  // namespace
@@ -59,9 +69,11 @@ Keeper::~Keeper() = default;
 
 void Keeper::append(const std::int64_t* rows, std::size_t count) {
   for (std::size_t i = 0; i < count; ++i, rows += JobRow::kColumns) {
-    fill_gap(rows);
-    take({rows[JobRow::k], rows[JobRow::release], rows[JobRow::wake], rows[JobRow::done], kAbsent,
-          rows[JobRow::status]});
+    attempt([&] {
+      fill_gap(rows);
+      take({rows[JobRow::k], rows[JobRow::release], rows[JobRow::wake], rows[JobRow::done], kAbsent,
+            rows[JobRow::status]});
+    });
     next_k_ = rows[JobRow::k] + 1;
     last_done_ns_ = rows[JobRow::done] == kAbsent ? rows[JobRow::wake] : rows[JobRow::done];
   }
@@ -102,7 +114,7 @@ void Keeper::write_whole(const Row& row) {
     end_block();  // so that what the bins have is in the blocks
     attempt([this] { end_segment(facts_); });
     attempt([this] { write_bins(); });
-    drop_old_segments(std::max(row.release, whole_from_ns_ + keeping_.whole_ns));
+    attempt([&] { drop_old_segments(std::max(row.release, whole_from_ns_ + keeping_.whole_ns)); });
   }
   if (full && row.release < whole_from_ns_) {
     retry_ns_ = whole_from_ns_;
@@ -303,19 +315,18 @@ void Keeper::drop_old_segments(std::int64_t now_ns) {
 }
 
 void drop_whole_logs_of_earlier_starts(const std::string& folder, std::int64_t whole_ns) {
-  namespace fs = std::filesystem;
-  std::error_code error;
   const fs::path own(folder);
   const std::int64_t oldest_s = static_cast<std::int64_t>(std::time(nullptr)) - whole_ns / 1'000'000'000;
-  for (const auto& start : fs::directory_iterator(own.parent_path(), error)) {
-    if (start.path() == own || start.path().extension() != ".loop") continue;
-    for (const auto& file : fs::directory_iterator(start.path(), error)) {
+  for_each_in(own.parent_path(), [&](const fs::path& start) {
+    if (start == own || start.extension() != ".loop") return;
+    for_each_in(start, [&](const fs::path& file) {
       struct stat about{};
-      if (file.path().filename().string().rfind("whole-", 0) == 0 && stat(file.path().c_str(), &about) == 0 &&
+      std::error_code error;
+      if (file.filename().string().rfind("whole-", 0) == 0 && stat(file.c_str(), &about) == 0 &&
           static_cast<std::int64_t>(about.st_mtime) < oldest_s)
-        fs::remove(file.path(), error);
-    }
-  }
+        fs::remove(file, error);
+    });
+  });
 }
 
 // Of all rows before counted_k_: whole at any moment.

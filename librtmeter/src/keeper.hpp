@@ -107,16 +107,16 @@ class Keeper final : public RowSink {
     std::string path;
     std::int64_t ended_ns;
   };
-  std::vector<Segment> segments_;  // that have ended, oldest first
+  std::vector<Segment> segments_;  // oldest first; of the one that is written on, ended_ns is INT64_MAX
 
   std::unique_ptr<LogWriter> late_;
-  std::vector<Row> before_;  // ring of the last rows that are not kept
+  std::vector<Row> before_;  // ring of the last rows
   std::int64_t late_next_k_ = 0, keep_until_k_ = -1, late_written_ = 0, late_retry_ns_ = INT64_MIN;
 
   Bins latency_, completion_;
   std::int64_t served_ = 0, skipped_ = 0, lost_ = 0, misses_ = 0;
   std::int64_t late_held_ = 0;  // of the late ones those in no frame yet
-  std::int64_t late_alone_ = 0, late_counted_ = 0, unwritten_ = 0;
+  std::int64_t late_alone_ = 0, late_counted_ = 0;
   Block block_;
   std::unique_ptr<LogWriter> blocks_;
   std::int64_t first_measured_ns_ = INT64_MIN;

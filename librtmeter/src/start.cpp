@@ -49,6 +49,14 @@ int lock(const std::string& parent, const std::string& name) {
   return fd;
 }
 
+// A child that was forked meanwhile may have the file open still: it holds nothing any more.
+void unlock(int fd) {
+  struct flock whole{};
+  whole.l_type = F_UNLCK;
+  fcntl(fd, F_OFD_SETLK, &whole);
+  close(fd);
+}
+
 // Which start holds it: by the folders' names nobody knows, for the wall clock may have been put back.
 bool name_holder(int lock, const std::string& start) {
   return write(lock, start.data(), start.size()) == static_cast<ssize_t>(start.size());
@@ -77,14 +85,14 @@ Start::Start(const std::string& folder, const std::string& name) : lock_(-1) {
       path_ = path;
     } else if (errno != EEXIST || n == kMostStartsASecond) {
       const int why = errno;
-      close(lock_);
+      unlock(lock_);
       refuse(path, why);
     }
   }
   if (!name_holder(lock_, path_.substr(parent.size() + 1))) {
     const int why = errno;
     rmdir(path_.c_str());
-    close(lock_);
+    unlock(lock_);
     refuse(parent + "/lock", why);
   }
 }
@@ -92,7 +100,7 @@ Start::Start(const std::string& folder, const std::string& name) : lock_(-1) {
 Start::~Start() {
   std::error_code ignored;
   if (!kept_) std::filesystem::remove_all(path_, ignored);
-  if (lock_ >= 0) close(lock_);
+  if (lock_ >= 0) unlock(lock_);
 }
 
 void Start::disown() noexcept {

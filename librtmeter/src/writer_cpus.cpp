@@ -3,7 +3,6 @@
 #include <sched.h>
 
 #include <algorithm>
-#include <sstream>
 
 #include "system/affinity.hpp"
 #include "system/limits.hpp"
@@ -18,22 +17,10 @@ std::vector<int> without(std::vector<int> cpus, const std::vector<int>& taken) {
 
 }  // namespace
 
-std::vector<int> cpus_of_list(const std::string& list) {
-  std::vector<int> cpus;
-  std::istringstream ranges(list);
-  for (std::string range; std::getline(ranges, range, ',');) {
-    int first = 0, last = 0;
-    const int found = std::sscanf(range.c_str(), "%d-%d", &first, &last);
-    if (found < 1) continue;
-    for (int cpu = first; cpu <= (found == 2 ? last : first); ++cpu) cpus.push_back(cpu);
-  }
-  return cpus;
-}
-
 void keep_off(int writer_tid, const std::vector<int>& measured_tids) noexcept {
   try {
-    const auto online = cpus_of_list(read_text("/sys/devices/system/cpu/online").value_or(""));
-    const auto isolated = cpus_of_list(read_text("/sys/devices/system/cpu/isolated").value_or(""));
+    const auto online = online_cpus();
+    const auto isolated = parse_cpu_list(read_text("/sys/devices/system/cpu/isolated").value_or(""));
     std::vector<int> measured;
     for (const int tid : measured_tids)
       for (const int cpu : get_affinity(tid)) measured.push_back(cpu);

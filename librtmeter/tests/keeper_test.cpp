@@ -8,7 +8,6 @@
 #include <chrono>
 #include <csignal>
 #include <filesystem>
-#include <fstream>
 
 #include "errors.hpp"
 #include "header.hpp"
@@ -334,27 +333,6 @@ TEST_F(Rows, OfABlockHaveTheirLatestNamed) {
   const auto blocks = kept("blocks", 6);
   ASSERT_EQ(blocks.size(), 1u);
   EXPECT_EQ(blocks[0], (Row{0, 0, 8, 0, 90'000, 6, kServed}));
-}
-
-// What earlier starts kept whole goes once it is older than that; all else of theirs stays, and so does what
-// is this start's own, or no loop's.
-TEST(EarlierStarts, LoseWhatTheyKeptWholeForTooLong) {
-  namespace fs = std::filesystem;
-  const TemporaryDirectory directory;
-  const auto put = [&](const std::string& path, int hours) {
-    fs::create_directories(fs::path(directory / path).parent_path());
-    std::ofstream(directory / path) << "rows";
-    fs::last_write_time(directory / path, fs::file_time_type::clock::now() - std::chrono::hours(hours));
-  };
-  const std::vector<std::string> kept = {"1.loop/late-0.rtlog",    "1.loop/blocks-0.rtlog",
-                                         "1.loop/bins.json",       "2.loop/whole-5.rtlog",
-                                         "own.loop/whole-0.rtlog", "other/whole-0.rtlog"};
-  const std::vector<std::string> gone = {"1.loop/whole-0.rtlog", "2.loop/whole-0.rtlog"};
-  for (const std::string& path : kept) put(path, path == "2.loop/whole-5.rtlog" ? 1 : 3);
-  for (const std::string& path : gone) put(path, 3);
-  drop_whole_logs_of_earlier_starts(directory / "own.loop", 2 * kHour);
-  for (const std::string& path : kept) EXPECT_TRUE(fs::exists(directory / path)) << path;
-  for (const std::string& path : gone) EXPECT_FALSE(fs::exists(directory / path)) << path;
 }
 
 // Whenever a segment has ended, so that a program that is killed then leaves it, what the bins count is in

@@ -7,6 +7,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <thread>
@@ -241,6 +242,28 @@ TEST_F(LoopProcess, AnExitWithinAJobThatIsLateLosesIt) {
   EXPECT_EQ(rows.back()[5], 3);
   rows.pop_back();
   expect_served_and_skipped(rows, 20);
+}
+
+// Of a child that is forked while another thread opens a loop, too, the name is free once that is closed.
+TEST_F(LoopProcess, AChildOfAnyMomentLeavesTheNameFree) {
+  std::atomic<bool> done{false};
+  std::vector<pid_t> children;
+  std::thread forks([&] {
+    while (!done.load() && children.size() < 300) {
+      const pid_t child = fork();
+      if (child == 0)
+        for (;;) pause();
+      children.push_back(child);
+    }
+    done.store(true);
+  });
+  for (int times = 0; !done.load() && !HasFailure(); ++times) EXPECT_EQ(rtm_loop_close(open(), nullptr, 0), 0);
+  done.store(true);
+  forks.join();
+  for (const pid_t child : children) {
+    kill(child, SIGKILL);
+    waitpid(child, nullptr, 0);
+  }
 }
 
 // What a program has at namespace scope goes at its end after all that the library made since.
