@@ -2,15 +2,19 @@
 
 #include <netdb.h>
 #include <netinet/in.h>
+#include <sys/stat.h>
 #include <sys/un.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <charconv>
 #include <cstddef>
 #include <cstring>
 #include <optional>
 
 #include "rtmeter/adapter.hpp"
+#include "system.hpp"
 
 namespace rtmeter_posix {
 namespace {
@@ -76,6 +80,14 @@ Address unix_address(const std::string& text, const std::string& field) {
   // An abstract name ends where its length says, a path with a zero.
   address.length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + text.size() + (abstract ? 0 : 1));
   return address;
+}
+
+void remove_dead_socket(const Address& address, int type) {
+  const std::string name = to_string(address);
+  struct stat found{};
+  if (name.front() != '/' || lstat(name.c_str(), &found) != 0 || !S_ISSOCK(found.st_mode)) return;
+  const Fd probe(socket(AF_UNIX, type | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  if (connect(probe.get(), address.get(), address.length) != 0 && errno == ECONNREFUSED) unlink(name.c_str());
 }
 
 int port_of(const Address& address) {

@@ -57,6 +57,7 @@ Stream::Stream(const rtm_run& run, int family)
   listener_ = make_socket(family);
   const int yes = 1;
   setsockopt(listener_.get(), SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+  if (family == AF_UNIX) remove_dead_socket(address_, SOCK_STREAM);
   if (bind(listener_.get(), address_.get(), address_.length) != 0 || listen(listener_.get(), 8) != 0)
     throw system_error(kOptions.address.field(), to_string(address_), "bind", kRemedy);
   const std::string name = to_string(address_);
@@ -97,7 +98,7 @@ void Stream::connect_to_server() noexcept {
 
 int Stream::send(const rtm_message& message) noexcept {
   const std::size_t bytes = sizeof(WireHeader) + message.bytes;
-  if (bytes > out_.size() || lost_) return -1;
+  if (bytes > out_.size() || lost_.load(std::memory_order_relaxed)) return -1;
   if (stream_.get() < 0) {
     if (message.sequence == RTM_SEQUENCE_HELLO) connect_to_server();
     if (stream_.get() < 0) return -1;
@@ -127,7 +128,7 @@ void Stream::lose() noexcept {
   if (is_server())
     stream_ = Fd();
   else
-    lost_ = true;
+    lost_.store(true, std::memory_order_relaxed);
 }
 
 int Stream::accept_one(std::int64_t timeout_ns) noexcept {

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <atomic>
 #include <memory>
 #include <string>
 #include <vector>
@@ -44,7 +45,7 @@ class Stream final : public Loop {
   Address address_;
   std::string path_;  // to unlink
   Fd listener_, stream_;
-  bool lost_ = false;  // the client's stream has ended
+  std::atomic<bool> lost_{false};  // the client's stream has ended: told by who receives to who sends
   std::uint64_t tag_ = 0;
   rtm_on_message on_request_ = nullptr;
   rtm_on_reply on_reply_ = nullptr;

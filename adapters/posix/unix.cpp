@@ -1,5 +1,4 @@
 // Round trip over Unix datagram sockets. Abstract names vanish with their process.
-#include <sys/stat.h>
 #include <sys/un.h>
 
 #include "datagrams.hpp"
@@ -70,14 +69,7 @@ class Unix final : public Datagrams {
 
   void listen_at(const Address& address, const std::string& field) {
     const std::string name = to_string(address);
-    if (name.front() == '/') {
-      // A socket that a killed server left behind is in the way, but refuses whoever connects.
-      struct stat found{};
-      const Fd probe(socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-      if (lstat(name.c_str(), &found) == 0 && S_ISSOCK(found.st_mode) &&
-          connect(probe.get(), address.get(), address.length) != 0 && errno == ECONNREFUSED)
-        unlink(name.c_str());
-    }
+    remove_dead_socket(address, SOCK_DGRAM);
     bind_to(address, field, kRemedy);
     if (name.front() == '/') path_ = name;
   }

@@ -279,6 +279,29 @@ TEST(Unix, RemovesItsPathAndReplacesOneThatAKilledServerLeft) {
   unlink(path.c_str());
 }
 
+TEST(UnixStream, ReplacesAPathThatAKilledServerLeftAndNoOther) {
+  const std::string path = ::testing::TempDir() + "rtmeter-stream-" + std::to_string(getpid());
+  Asked asked = asked_roundtrip(RTM_ROLE_SERVER, "udp");
+  asked.measurement = RTM_REQUEST;
+  asked.options = {{"stream", "unix"}, {"address", path}};
+  {
+    const Fd left(socket(AF_UNIX, SOCK_STREAM, 0));
+    const Address address = unix_address(path, "path");
+    ASSERT_EQ(bind(left.get(), address.get(), address.length), 0);
+  }
+  Instance server(asked);
+  ASSERT_TRUE(server.started()) << server.error().message;
+  const Instance second(asked);
+  EXPECT_FALSE(second.started()) << "the first one listens there";
+  server.stop();
+  std::ofstream(path) << "somebody's file";
+  const Instance refused(asked);
+  EXPECT_FALSE(refused.started());
+  struct stat found{};
+  EXPECT_EQ(stat(path.c_str(), &found), 0) << "no file but a dead socket is removed";
+  unlink(path.c_str());
+}
+
 TEST(Unix, FindsAServerThatStartsLater) {
   const Asked server_asked = asked_roundtrip(RTM_ROLE_SERVER, "unix");
   EchoClient client(asked_roundtrip(RTM_ROLE_CLIENT, "unix"));  // by the session's name
