@@ -13,6 +13,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -94,11 +95,12 @@ std::uint32_t largest_chunk_of(pid_t roudi) {
 // What follows runs between fork and exec: system calls only, since other threads may hold any lock.
 
 // The keeper's whole life: RouDi ends when nobody holds a shared lock on its program any more.
-[[noreturn]] void keep(const char* program, int config, int output, int alive) {
+[[noreturn]] void keep(const char* program, int config, int output, int alive, int most_files) {
   become_ordinary(output);
   dup2(config, 3);
   dup2(alive, 4);
-  syscall(SYS_close_range, 5U, ~0U, 0U);
+  if (syscall(SYS_close_range, 5U, ~0U, 0U) != 0)  // an older kernel, or a container's filter
+    for (int fd = 5; fd < most_files; ++fd) close(fd);
   const pid_t keeper = getpid();
   const pid_t roudi = fork();
   if (roudi == 0) {
@@ -127,9 +129,10 @@ void start(const std::string& program, const std::string& pools) {
   File alive(ends[1]);
   if (write(config.fd, pools.data(), pools.size()) != static_cast<ssize_t>(pools.size()))
     throw system_error("its config");
+  const auto most_files = static_cast<int>(std::min(sysconf(_SC_OPEN_MAX), 65'536L));
   const pid_t keeper = fork();
   if (keeper < 0) throw system_error("fork");
-  if (keeper == 0) keep(program.c_str(), config.fd, output.fd, alive.fd);
+  if (keeper == 0) keep(program.c_str(), config.fd, output.fd, alive.fd, most_files);
   alive.close_now();
   for (int waited_ms = 0; waited_ms < kStartTimeoutMs && !answers(); waited_ms += kLookMs) {
     pollfd end{ended.fd, POLLIN, 0};
