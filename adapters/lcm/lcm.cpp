@@ -90,6 +90,7 @@ class Lcm final : public rtmeter::Adapter {
                           void* user) override {
     Channel& channel = channels_.emplace_back(Channel{name_of(topic), {}, on_message, user});
     const auto handle = [](const lcm_recv_buf_t* received, const char* /*name*/, void* its) {
+      if (received->data_size < sizeof(rtm_message::sequence)) return;  // somebody else's
       rtm_message m{0, static_cast<const std::uint8_t*>(received->data) + sizeof m.sequence,
                     static_cast<std::uint32_t>(received->data_size - sizeof m.sequence)};
       std::memcpy(&m.sequence, received->data, sizeof m.sequence);

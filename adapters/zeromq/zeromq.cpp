@@ -265,6 +265,7 @@ class Zeromq final : public rtmeter::Adapter {
     zmq_msg_init(&message);
     for (int n = 0; n < rtmeter::kBurst && zmq_msg_recv(&message, subscriber.socket, ZMQ_DONTWAIT) != -1;
          ++n) {
+      if (zmq_msg_size(&message) < sizeof(rtm_message::sequence)) continue;  // somebody else's
       rtm_message m{0, static_cast<const std::uint8_t*>(zmq_msg_data(&message)) + sizeof m.sequence,
                     static_cast<std::uint32_t>(zmq_msg_size(&message) - sizeof m.sequence)};
       std::memcpy(&m.sequence, zmq_msg_data(&message), sizeof m.sequence);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import signal
 from pathlib import Path
 
@@ -109,3 +110,29 @@ def test_what_came_while_a_server_stood_still_waits_or_is_replaced(
 def test_a_queue_of_one_neither_refuses_nor_is_deeper(tmp_path: Path, asked: Config) -> None:
     more = {"measurement": "cycle", "loss_timeout_ns": LONG, "options": {"conflate": "yes"}}
     assert refusal(tmp_path, SHORT | more | asked)["field"] in asked
+
+
+def publish_once(place: str, message: bytes) -> None:
+    """As anybody may who can reach a subscriber: it is connected once it has said what it subscribes to."""
+    zmq = ctypes.CDLL("libzmq.so.5")
+    zmq.zmq_ctx_new.restype = zmq.zmq_socket.restype = ctypes.c_void_p
+    context = ctypes.c_void_p(zmq.zmq_ctx_new())
+    xpub, receive_timeout, linger = 9, 27, 17
+    socket = ctypes.c_void_p(zmq.zmq_socket(context, xpub))
+    for option, most_ms in ((receive_timeout, 60_000), (linger, 60_000)):
+        assert zmq.zmq_setsockopt(socket, option, ctypes.byref(ctypes.c_int(most_ms)), 4) == 0
+    assert zmq.zmq_connect(socket, place.encode()) == 0
+    assert zmq.zmq_recv(socket, ctypes.create_string_buffer(64), 64, 0) >= 1
+    assert zmq.zmq_send(socket, message, len(message), 0) == len(message)
+    zmq.zmq_close(socket)
+    zmq.zmq_ctx_term(context)
+
+
+def test_a_message_too_short_to_be_one_is_nobodys(tmp_path: Path) -> None:
+    """The server took it for one of 4 GiB."""
+    tcp = {"options": {"transport": "tcp"}}
+    here = {"options": {"transport": "tcp", "address": "127.0.0.1"}}
+    with client_and_server(tmp_path, SHORT | {"samples": 250} | tcp, here) as (client, server):
+        client.until_released()
+        publish_once(server.events[0]["endpoint"].split(",")[1], b"4321")
+        assert settled(client, server)["lost"] == 0
