@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstring>
 #include <map>
+#include <vector>
 
 #include "../common/ends.hpp"
 
@@ -65,12 +66,12 @@ rtmeter_common::EndFacts facts_of(const End& end) {
 
 // Participants known, this process's own left out.
 int other_participants(dds_entity_t participant) {
-  constexpr std::size_t kMost = 64;
+  constexpr std::size_t kMost = 4096;
   const Entity reader(dds_create_reader(participant, DDS_BUILTIN_TOPIC_DCPSPARTICIPANT, nullptr, nullptr));
-  void* samples[kMost] = {nullptr};
-  dds_sample_info_t infos[kMost];
-  const dds_return_t count = dds_read(reader.get(), samples, infos, kMost, kMost);
-  if (count > 0) dds_return_loan(reader.get(), samples, count);
+  std::vector<void*> samples(kMost);
+  std::vector<dds_sample_info_t> infos(kMost);
+  const dds_return_t count = dds_read(reader.get(), samples.data(), infos.data(), kMost, kMost);
+  if (count > 0) dds_return_loan(reader.get(), samples.data(), count);
   return count > 0 ? count - 1 : 0;
 }
 

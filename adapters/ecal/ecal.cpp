@@ -201,15 +201,15 @@ class Ecal final : public rtmeter::Adapter {
   }
 
   int spin(std::int64_t timeout_ns) override { return wait(timeout_ns); }
-  // Until interrupt(), the timeout or, of a chain or discovery, a message.
+  // Until interrupt(), the timeout or, of a chain or discovery, a message or a match.
   int wait(std::int64_t timeout_ns) override {
     std::unique_lock<std::mutex> lock(mutex_);
-    const auto woken = [this] { return interrupted_ || !kept_.empty(); };
+    const auto woken = [this] { return interrupted_ || matched_ || !kept_.empty(); };
     if (timeout_ns >= kForever)
       changed_.wait(lock, woken);
     else
       changed_.wait_for(lock, std::chrono::nanoseconds(timeout_ns), woken);
-    interrupted_ = false;
+    interrupted_ = matched_ = false;
     kept_.take(taken_);
     lock.unlock();
     for (const auto& one : taken_) {
@@ -259,6 +259,11 @@ class Ecal final : public rtmeter::Adapter {
       if (data.event_type == Event::connected) others.insert(id.entity_id);
       if (data.event_type == Event::disconnected) others.erase(id.entity_id);
       watcher.on_match(watcher.user, end, static_cast<std::int32_t>(others.size()));
+      {
+        const std::lock_guard<std::mutex> lock(mutex_);
+        matched_ = true;
+      }
+      changed_.notify_all();
     };
   }
 
@@ -362,7 +367,7 @@ class Ecal final : public rtmeter::Adapter {
   mutable std::mutex mutex_;
   std::string incompatible_;
   std::condition_variable changed_;
-  bool interrupted_ = false;
+  bool interrupted_ = false, matched_ = false;
   rtmeter_ecal::Kept<Subscriber> kept_;
   rtmeter_ecal::Kept<Subscriber>::Messages taken_;
   std::deque<Publisher> publishers_;

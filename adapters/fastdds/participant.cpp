@@ -5,6 +5,7 @@
 #include <fastdds/dds/log/Log.hpp>
 #include <memory>
 #include <mutex>
+#include <utility>
 
 namespace rtmeter_fastdds {
 namespace {
@@ -14,16 +15,38 @@ using eprosima::fastdds::rtps::UDPv4TransportDescriptor;
 using rtps::IPLocator;
 using rtps::Locator_t;
 
-// What Fast DDS says is wrong, kept besides being printed.
+// What Fast DDS says is wrong while it is listened to, kept besides being printed. A process has one: Fast DDS
+// takes consumers and gives none back.
 class Complaints final : public dds::LogConsumer {
  public:
-  explicit Complaints(std::shared_ptr<std::string> text) : text_(std::move(text)) {}
+  static void begin() {
+    static std::once_flag once;
+    std::call_once(once, [] { dds::Log::RegisterConsumer(std::make_unique<Complaints>()); });
+    const std::lock_guard<std::mutex> lock(kept().mutex);
+    kept().open = true;
+  }
+  static std::string end() {
+    dds::Log::Flush();
+    const std::lock_guard<std::mutex> lock(kept().mutex);
+    kept().open = false;
+    return std::exchange(kept().text, {});
+  }
   void Consume(const dds::Log::Entry& entry) override {
-    if (entry.kind == dds::Log::Kind::Error) *text_ += (text_->empty() ? "" : "; ") + entry.message;
+    const std::lock_guard<std::mutex> lock(kept().mutex);
+    if (kept().open && entry.kind == dds::Log::Kind::Error)
+      kept().text += (kept().text.empty() ? "" : "; ") + entry.message;
   }
 
  private:
-  std::shared_ptr<std::string> text_;  // read after a flush only
+  struct Kept {
+    std::mutex mutex;
+    bool open = false;
+    std::string text;
+  };
+  static Kept& kept() {
+    static Kept& one = *new Kept;  // the log's thread may outlive what is destroyed at the end
+    return one;
+  }
 };
 
 // Hosts that are asked besides those that a multicast reaches.
@@ -93,15 +116,14 @@ rtmeter_dds::UserSettings profiles() {
 
 void load_profiles() {
   auto* factory = dds::DomainParticipantFactory::get_instance();
-  const auto complaints = std::make_shared<std::string>();
-  dds::Log::RegisterConsumer(std::make_unique<Complaints>(complaints));
+  Complaints::begin();
   const auto [name, file] = profiles();
   // One that is there in the folder Fast DDS loads by itself; loading it twice is an error to version 3.
   const bool loaded = name != kProfilesVariable || factory->load_XML_profiles_file(file) == kOk;
   factory->load_profiles();
-  dds::Log::Flush();
-  if (!loaded || !complaints->empty())
-    throw rtmeter::SetupError(name, file, "Fast DDS: " + *complaints, "correct the file, or leave it out");
+  const std::string complaints = Complaints::end();
+  if (!loaded || !complaints.empty())
+    throw rtmeter::SetupError(name, file, "Fast DDS: " + complaints, "correct the file, or leave it out");
   if (file.empty()) keep_discovery_out_of_locks();
 }
 

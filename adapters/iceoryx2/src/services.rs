@@ -9,6 +9,7 @@ use iceoryx2::pending_response::PendingResponse;
 use iceoryx2::port::client::Client as Port;
 use iceoryx2::port::notifier::Notifier;
 use iceoryx2::port::server::Server as ServerPort;
+use iceoryx2::response::Response;
 use rtmeter_adapter::{Client, Message, OnMessage, OnReply, Refused, Reply, Server};
 
 use crate::{BURST, Received, Variant, notify};
@@ -17,6 +18,7 @@ use crate::{BURST, Received, Variant, notify};
 pub const MOST: usize = 8;
 
 type Pending = PendingResponse<Variant, [u8], u64, [u8], u64>;
+type Answer = Response<Variant, [u8], u64>;
 type Active = ActiveRequest<Variant, [u8], u64, [u8], u64>;
 
 /// Of one client: what was asked and not yet answered, the oldest first.
@@ -62,22 +64,29 @@ pub fn client(
     (Caller { port, asked: asked.clone(), wakes }, Responses { asked, on_reply })
 }
 
+impl Responses {
+    /// The oldest request that is answered, with its response.
+    fn next(&self, failed: &mut bool) -> Option<(Pending, Answer)> {
+        let mut asked = self.asked.lock().expect("nothing panics while it holds the lock");
+        for at in 0..asked.len() {
+            match asked[at].receive() {
+                Ok(Some(response)) => return Some((asked.remove(at)?, response)),
+                Ok(None) => {}
+                Err(_) => *failed = true,
+            }
+        }
+        None
+    }
+}
+
 impl Received for Responses {
+    /// The core is told without the lock, for which its sender may wait.
     fn take_all(&self) -> Result<usize, Refused> {
         let (mut taken, mut failed) = (0, false);
-        let mut asked = self.asked.lock().expect("nothing panics while it holds the lock");
-        asked.retain(|pending| match pending.receive() {
-            Ok(Some(response)) => {
-                self.on_reply.call(Reply::Result, *response.user_header(), response.payload());
-                taken += 1;
-                false
-            }
-            Ok(None) => true,
-            Err(_) => {
-                failed = true;
-                true
-            }
-        });
+        while let Some((_request, response)) = self.next(&mut failed) {
+            self.on_reply.call(Reply::Result, *response.user_header(), response.payload());
+            taken += 1;
+        }
         if failed { Err(Refused::Call) } else { Ok(taken) }
     }
 }
