@@ -15,8 +15,8 @@ using eprosima::fastdds::rtps::UDPv4TransportDescriptor;
 using rtps::IPLocator;
 using rtps::Locator_t;
 
-// What Fast DDS says is wrong while it is listened to, kept besides being printed. A process has one: Fast DDS
-// takes consumers and gives none back.
+// What Fast DDS says is wrong while it is listened to, kept besides being printed. A process has one: Fast
+// DDS takes consumers and gives none back.
 class Complaints final : public dds::LogConsumer {
  public:
   static void begin() {

@@ -257,9 +257,8 @@ TEST(RoundTrip, AReplyIsClaimedBeforeItsPayloadIsLookedAt) {
     wire.clock.at_ns += 10;
     on_message(user, &message);
   };
-  EXPECT_EQ(wire.run(), (Rows{{100, 100, 130, A, kWarm},
-                              {200, 200, 210, A, kServed},
-                              {300, 300, 330, A, kServed}}));
+  EXPECT_EQ(wire.run(),
+            (Rows{{100, 100, 130, A, kWarm}, {200, 200, 210, A, kServed}, {300, 300, 330, A, kServed}}));
   EXPECT_EQ(wire.counters.duplicate, 1u);
 }
 
@@ -272,9 +271,8 @@ TEST(RoundTrip, ADamagedReplyGivesItsReleaseBack) {
     bad.bytes.back() ^= 1;
     wire.under_way.emplace(wire.clock.at_ns + 5, bad);
   };
-  EXPECT_EQ(wire.run(), (Rows{{100, 100, 130, A, kWarm},
-                              {200, 200, 230, A, kServed},
-                              {300, 300, 330, A, kServed}}));
+  EXPECT_EQ(wire.run(),
+            (Rows{{100, 100, 130, A, kWarm}, {200, 200, 230, A, kServed}, {300, 300, 330, A, kServed}}));
   EXPECT_EQ(wire.counters.corrupted, 1u);
 }
 

@@ -257,7 +257,8 @@ TEST_F(LoopProcess, AChildOfAnyMomentLeavesTheNameFree) {
     }
     done.store(true);
   });
-  for (int times = 0; !done.load() && !HasFailure(); ++times) EXPECT_EQ(rtm_loop_close(open(), nullptr, 0), 0);
+  for (int times = 0; !done.load() && !HasFailure(); ++times)
+    EXPECT_EQ(rtm_loop_close(open(), nullptr, 0), 0);
   done.store(true);
   forks.join();
   for (const pid_t child : children) {
