@@ -306,6 +306,7 @@ def test_a_store_that_refuses_is_told_as_it_is(
         "SELECT 1; SELECT 2",
         "INSTALL httpfs",
         "SET enable_external_access = true",
+        "EXPLAIN ANALYZE DROP VIEW cells",
     ],
 )
 def test_nothing_but_the_tables_is_read_and_nothing_is_written(
@@ -313,6 +314,13 @@ def test_nothing_but_the_tables_is_read_and_nothing_is_written(
 ) -> None:
     assert "SELECT" in refused(capsys, "sql", query, str(place))
     assert check(archive_at(str(place))) == (4, [])
+
+
+def test_no_statement_within_another_writes_a_table(place: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for part in place.glob("*/part-*.parquet"):
+        query = f"EXPLAIN ANALYZE COPY (SELECT 42) TO '{part}' (FORMAT csv, USE_TMP_FILE false)"
+        assert "only SELECT is answered" in refused(capsys, "sql", query, str(place))
+        assert check(archive_at(str(place))) == (4, [])
 
 
 def test_csv_has_lists_and_maps_as_json(place: Path, capfd: pytest.CaptureFixture[str]) -> None:

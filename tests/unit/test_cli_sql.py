@@ -125,6 +125,8 @@ def test_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
         ("INSTALL httpfs", "only SELECT is answered"),
         ("ATTACH 'x.db'", "only SELECT is answered"),
         ("CREATE TABLE x AS SELECT 1", "only SELECT is answered"),
+        ("EXPLAIN SELECT 1", "is EXPLAIN, and only SELECT is answered"),
+        ("EXPLAIN ANALYZE CREATE TABLE x AS SELECT 1", "only SELECT is answered"),
         ("SELECT * FROM read_text('results/good/cell.json')", "only the tables cells and samples are read"),
         ("SELECT * FROM read_csv('/etc/passwd')", "only the tables cells and samples are read"),
         ("SELECT * FROM read_parquet('https://example.org/a.parquet')", "only the tables cells and samples"),
@@ -140,6 +142,18 @@ def test_what_is_not_answered(text: str, said: str, capsys: pytest.CaptureFixtur
     assert (printed.out, printed.err.count("rtmeter:")) == ("", 1)
     assert printed.err.startswith("rtmeter: SELECT = ") and said in printed.err
     assert sorted(Path().rglob("*")) == before
+
+
+def test_no_statement_within_another_writes_what_is_read(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    samples = root / "results/good/samples.parquet"
+    before = samples.read_bytes()
+    inner = f"COPY (SELECT 42 AS k FROM samples) TO '{samples}' (FORMAT csv, USE_TMP_FILE false)"
+    for text in (f"EXPLAIN ANALYZE {inner}", f"EXPLAIN (ANALYZE, FORMAT json) {inner}", inner):
+        assert cli.invoke(["sql", text]) == 1
+        assert "only SELECT is answered" in capsys.readouterr().err
+        assert samples.read_bytes() == before
 
 
 @pytest.mark.parametrize(
