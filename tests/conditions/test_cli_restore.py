@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import sys
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import closing, nullcontext
@@ -217,6 +218,15 @@ def test_what_an_earlier_cell_left_is_put_back_before_the_next(
         assert capsys.readouterr().err == f"rtmeter: left by an earlier cell: {setting}: put back to '1'\n"
         with machine_of(CELL):
             assert capsys.readouterr().err == ""
+
+
+def test_who_reads_what_is_put_back_may_go(setting: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def gone(_text: str) -> int:
+        raise BrokenPipeError
+
+    monkeypatch.setattr(sys.stderr, "write", gone)
+    with machine_lock("a campaign"), machine_of(CELL):
+        assert setting.read_text() == "1\n"
 
 
 def test_no_cell_is_measured_under_what_cannot_be_put_back(

@@ -10,6 +10,8 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -19,10 +21,11 @@ import pytest
 from rtmeter import cli
 from rtmeter.campaign.matrix import cell_from
 from rtmeter.campaign.rules import settle
-from rtmeter.cli import exit_codes
+from rtmeter.cli import exit_codes, output
 from rtmeter.cli.progress import Progress, progress_for
+from rtmeter.cli.rigs_progress import rigs_progress
 from rtmeter.errors import RtmeterError
-from rtmeter.model import Cell, Requirement, Verdict
+from rtmeter.model import Cell, Requirement, Rig, Verdict
 from rtmeter.results.record import Failure
 from stored import record
 from wakeups import draw, write_wakeups
@@ -116,6 +119,40 @@ def test_lines_come_now_and_then_where_there_is_no_terminal(
         "[1/3] a: 10%",
         "[1/3] a: 20%",
     ]
+
+
+@contextlib.contextmanager
+def nobody_reads() -> Iterator[list[int]]:
+    """Standard error is a pipe whose reader has gone; what was let go is told, and is that pipe."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    told: list[int] = []
+    let_go = output.let_go
+    with pytest.MonkeyPatch.context() as patched, os.fdopen(writer, "w", buffering=1) as gone:
+        patched.setattr(sys, "stderr", gone)
+        patched.setattr(output, "let_go", lambda descriptor: (told.append(descriptor), let_go(writer)))
+        yield told
+        let_go(writer)
+
+
+def test_who_looks_at_rigs_may_go() -> None:
+    cells = [replace(one, rig=Rig(f"rig{number}", "ssh://robot")) for number, one in enumerate(CELLS)]
+    with nobody_reads() as told, rigs_progress(cells) as progress:
+        for number, one in enumerate(cells):
+            watcher = progress.watcher(f"rig{number}")
+            watcher.says("waits")
+            watcher.watch(number, one)(event(5_000))
+            watcher.ended(number, record(one.id))
+    assert [row.done for row in progress.rows.values()] == [1, 1, 1]
+    assert told == [2]
+
+
+def test_metrics_that_cannot_be_written_end_nothing_where_nobody_reads_that(tmp_path: Path) -> None:
+    progress = Progress(CELLS, lambda *_: None, tmp_path / "gone" / "rtmeter.prom")
+    progress.follow("a run", lambda cell: tmp_path / cell.id)
+    with nobody_reads() as told:
+        progress.watch(0, CELLS[0])(event(5_000))
+    assert told == [2]
 
 
 def test_a_terminal_shows_a_bar_and_the_results_stay_apart(tmp_path: Path, fake_probe: Path) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rtmeter.values import as_json, harmless
@@ -37,6 +38,15 @@ def let_go(descriptor: int) -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, descriptor)
     os.close(nowhere)
+
+
+@contextmanager
+def whoever_looks() -> Iterator[None]:
+    """A terminal, or a reader of standard error, that has gone is no reason to end a measurement."""
+    try:
+        yield
+    except OSError:
+        let_go(2)
 
 
 def print_json(value: Any) -> None:

@@ -13,7 +13,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
-from rtmeter.cli.output import console, let_go, microseconds
+from rtmeter.cli.output import console, microseconds, whoever_looks
 from rtmeter.errors import RtmeterError
 from rtmeter.model import Cell
 from rtmeter.results.store import PARTIAL
@@ -125,7 +125,8 @@ class Progress:
             try:
                 metrics.write(self._metrics, state)
             except RtmeterError as error:  # no reason to end a measurement
-                print(f"rtmeter: {error}", file=sys.stderr)
+                with whoever_looks():
+                    print(f"rtmeter: {error}", file=sys.stderr)
                 self._metrics = None
 
     def _note_end(self, index: int, record: CellRecord) -> None:
@@ -161,15 +162,6 @@ def showing() -> Iterator[Show]:
         yield _Terminal(screen, live)
 
 
-@contextmanager
-def _whoever_looks() -> Iterator[None]:
-    """A terminal or a reader that has gone is no reason to end a measurement."""
-    try:
-        yield
-    except OSError:
-        let_go(2)
-
-
 class _Terminal:
     """A bar, or the picture of a cell once there is one, drawn over at every call."""
 
@@ -182,7 +174,7 @@ class _Terminal:
         self._state = state
 
     def __call__(self, words: str, share: float, moment: Moment) -> None:
-        with _whoever_looks():
+        with whoever_looks():
             self._draw(words, share, moment)
 
     def _draw(self, words: str, share: float, moment: Moment) -> None:
@@ -212,7 +204,7 @@ class _Lines:
     def __call__(self, words: str, _share: float, moment: Moment) -> None:
         if moment != "during" or time.monotonic() - self._said_at >= _LINE_EVERY_S:
             self._said_at = time.monotonic()
-            with _whoever_looks():
+            with whoever_looks():
                 print(words, file=sys.stderr, flush=True)
 
 

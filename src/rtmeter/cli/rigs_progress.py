@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
-from rtmeter.cli.output import console, microseconds
+from rtmeter.cli.output import console, microseconds, whoever_looks
 from rtmeter.cli.progress import end_of, share_done
 from rtmeter.model import Cell
 from rtmeter.values import visible
@@ -74,11 +74,12 @@ class RigsProgress:
         with self._turn:
             for name, value in facts.items():
                 setattr(row, name, value)
-            if said:
-                self._print(said)
-            if time.monotonic() - self._shown_at >= self._every_s:
-                self._shown_at = time.monotonic()
-                self._show(list(self.rows.values()))
+            with whoever_looks():
+                if said:
+                    self._print(said)
+                if time.monotonic() - self._shown_at >= self._every_s:
+                    self._shown_at = time.monotonic()
+                    self._show(list(self.rows.values()))
 
     def cell(self, index: int) -> Cell:
         return self._cells[index]

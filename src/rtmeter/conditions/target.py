@@ -91,7 +91,8 @@ def machine_of(cell: Cell) -> Iterator[Root]:
 def _put_back(root: Root, left: str) -> None:
     for undone in restore_before_a_run(root):
         if undone.ending in ("restored", "changed_since"):
-            print(visible(f"{left}: {undone}"), file=sys.stderr)
+            with suppress(OSError):  # whoever looks has gone: no reason to end a measurement
+                print(visible(f"{left}: {undone}"), file=sys.stderr)
 
 
 def restore_on(url: str, *, set_aside: bool = False, say: Callable[[str], None] | None = None) -> Restored:
