@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from deltalake import DeltaTable
 
-_LONGEST_WAIT_S = 1.0
+_SHORTEST_WAIT_S, _LONGEST_WAIT_S = 0.01, 1.0
 
 Found = TypeVar("Found")
 Done = TypeVar("Done")
@@ -52,13 +52,13 @@ def write_once(
 
 def until_first(commit: Callable[[], Done]) -> Done:
     """What the commit returns, tried again each time that another writer was first."""
-    waited = 0
+    limit_s = _SHORTEST_WAIT_S
     while True:
         try:
             return commit()
         except MovedError:
-            waited += 1
-            time.sleep(random.uniform(0, min(_LONGEST_WAIT_S, 0.01 * 2**waited)))
+            limit_s = min(2 * limit_s, _LONGEST_WAIT_S)
+            time.sleep(random.uniform(0, limit_s))
 
 
 def change(archive: Archive, name: str, do: Callable[[DeltaTable], Done]) -> Done:
