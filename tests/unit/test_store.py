@@ -18,6 +18,7 @@ from rtmeter.errors import RtmeterError
 from rtmeter.host import owned
 from rtmeter.model import ABSENT, SERVED, WARM_UP_FLAG
 from rtmeter.results import store
+from rtmeter.results.loops import loop_folders
 from stored import cell_json, json_of, record, write_run
 from synthetic import Made, write_cell
 
@@ -252,6 +253,61 @@ def test_who_stands_still_with_the_older_cell_holds_up_no_newer_one(
     assert cell_json(path)["id"] == "second" and not second.folder.exists()
 
 
+def test_an_older_cell_that_cannot_be_removed_is_in_nobodys_way(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where a file of it is held open over NFS."""
+    path, remove = tmp_path / "cell", shutil.rmtree
+    store.NewCell(path).finish(record("first"))
+
+    def refused(folder: Path, *, ignore_errors: bool = False) -> None:
+        if not ignore_errors:
+            raise OSError(errno.EBUSY, os.strerror(errno.EBUSY), ".nfs0001")
+        (Path(folder) / store.CELL).unlink()
+
+    monkeypatch.setattr(shutil, "rmtree", refused)
+    with store.NewCell(path) as second:
+        second.finish(record("second"))
+    monkeypatch.setattr(shutil, "rmtree", remove)
+    assert cell_json(path)["id"] == "second"
+    assert [one.name.partition("-")[0] for one in sorted(tmp_path.iterdir())] == ["cell", "cell.replaced"]
+    assert store.cell_folders(tmp_path) == [path]
+    with store.NewCell(path) as third:
+        third.finish(record("third"))
+
+
+def test_an_older_cell_of_somebody_else_is_told_before_anything_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "cell"
+    store.NewCell(path).finish(record("first"))
+    monkeypatch.setattr(os, "access", lambda one, _mode: Path(one) != path)  # root may write anywhere
+    with pytest.raises(RtmeterError) as told:
+        store.NewCell(path)
+    assert str(told.value) == (
+        f"results = '{path}': cannot be written: permission denied; choose a folder you may write to"
+    )
+    assert [one.name for one in tmp_path.iterdir()] == ["cell"]
+
+
+def test_a_folder_that_cannot_be_emptied_is_told_and_let_go(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    partial = tmp_path / "cell.partial"
+    (partial / "stages").mkdir(parents=True)
+    remove = shutil.rmtree
+
+    def refused(folder: Path) -> None:
+        raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), "probe.rtlog")
+
+    monkeypatch.setattr(shutil, "rmtree", refused)
+    with pytest.raises(RtmeterError, match="cannot be written: permission denied") as told:
+        store.NewCell(tmp_path / "cell")
+    assert told.value.value == str(partial)
+    monkeypatch.setattr(shutil, "rmtree", remove)
+    store.NewCell(tmp_path / "cell").discard()  # nobody holds it
+
+
 def test_chunks_are_the_samples_as_the_statistics_take_them(tmp_path: Path) -> None:
     folder = write_cell(tmp_path / "cell", Made(samples=50, warm_up=5))
     stream = store.chunks(folder)
@@ -286,7 +342,7 @@ def test_a_link_to_itself_and_a_folder_of_others_hold_no_loop(
         return listed(path)
 
     monkeypatch.setattr(os, "scandir", refused)
-    assert store.loop_folders(tmp_path) == [tmp_path / "ours" / "cell.loop"]
+    assert loop_folders(tmp_path) == [tmp_path / "ours" / "cell.loop"]
 
 
 def test_loops_are_found_three_folders_down_and_no_cell_is_entered(
@@ -299,9 +355,9 @@ def test_loops_are_found_three_folders_down_and_no_cell_is_entered(
     entered: list[str] = []
     listed = os.scandir
     monkeypatch.setattr(os, "scandir", lambda path: (entered.append(str(path)), listed(path))[1])
-    assert store.LOOP == ".loop" and store.loop_folders(tmp_path) == sorted(loops)
+    assert store.LOOP == ".loop" and loop_folders(tmp_path) == sorted(loops)
     assert sorted(entered) == sorted(str(tmp_path / name) for name in ("", "run", "robot", "robot/run"))
-    assert store.loop_folders(loops[0]) == [loops[0]] == store.loop_folders(tmp_path / "a")
+    assert loop_folders(loops[0]) == [loops[0]] == loop_folders(tmp_path / "a")
 
 
 def test_a_folder_below_that_is_no_utf_8_is_told(tmp_path: Path) -> None:

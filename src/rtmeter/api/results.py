@@ -18,6 +18,7 @@ from rtmeter.model import Criticality
 from rtmeter.results import query, store
 from rtmeter.results.cell_table import cell_table, names_of, samples_table
 from rtmeter.results.cells import StoredCell, find_cells
+from rtmeter.results.loops import cell_of_loop, loop_folders
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -36,11 +37,11 @@ def read(path: PathLike | Sequence[PathLike] = "results") -> Results:
     """
     paths = [Path(one) for one in ([path] if isinstance(path, str | os.PathLike) else path)]
     for one in paths:
-        if store.loop_folders(one):
+        if loop_folders(one):
             from rtmeter.measure import own_loop
 
             own_loop.adopt(one)
-    return Results(cell for one in paths for cell in find_cells(store.cell_of_loop(one)))
+    return Results(cell for one in paths for cell in find_cells(cell_of_loop(one)))
 
 
 class Results:

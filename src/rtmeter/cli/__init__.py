@@ -130,18 +130,18 @@ def _reading(command: Callable[..., int]) -> Callable[..., int]:
 def of_loop(path: Path) -> Path:
     """The path, below which the cells of programs' own loops are made; of what one recorded into, its cell.
     Raises RtmeterError if one cannot be made."""
-    from rtmeter.results import store
+    from rtmeter.results.loops import cell_of_loop, loop_beside, loop_folders
 
-    if not path.is_dir() and not store.loop_beside(path).is_dir():
+    if not path.is_dir() and not loop_beside(path).is_dir():
         return path
-    if store.loop_folders(path):
+    if loop_folders(path):
         from rtmeter.measure import own_loop
         from rtmeter.values import harmless
 
         if passed := own_loop.adopt(path):
             more = f" (and {len(passed) - 1:,} more)" if len(passed) > 1 else ""
             print(harmless(f"rtmeter: passed over: {passed[0]}{more}"), file=sys.stderr)
-    return store.cell_of_loop(path)
+    return cell_of_loop(path)
 
 
 def _not_chosen() -> None:

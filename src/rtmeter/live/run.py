@@ -13,6 +13,7 @@ from rtmeter.live.seen import CellSeen, RunningCell
 from rtmeter.measure.own_loop import is_open
 from rtmeter.model import Cell
 from rtmeter.results import store, table
+from rtmeter.results.loops import loop_folders
 from rtmeter.results.record import CellRecord
 from rtmeter.results.table import Stamp
 
@@ -82,7 +83,7 @@ class FollowedRun:
     def at(cls, path: Path) -> FollowedRun | FollowedLoop:
         """The run whose folder this is; or, of results, the one that began last; or a program's own loop, if
         one is open there, or nothing else is. Raises RtmeterError."""
-        loops = store.loop_folders(path)
+        loops = loop_folders(path)
         if going_on := [loop for loop in loops if is_open(loop)]:
             return FollowedLoop(max(going_on, key=lambda loop: loop.name))
         folders = [path] if (path / store.RUN).is_file() else [f.parent for f in path.rglob(store.RUN)]

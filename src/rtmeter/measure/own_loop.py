@@ -16,6 +16,7 @@ from rtmeter.measure.source import Ran
 from rtmeter.measure.source.record import Logs, record_cell
 from rtmeter.model import Cell, Doubt, Outcome, Requirement
 from rtmeter.results import store
+from rtmeter.results.loops import loop_folders
 from rtmeter.results.record import CellRecord
 from rtmeter.samples import write_parquet
 from rtmeter.samples.meta import LogMeta
@@ -44,7 +45,7 @@ def adopt(path: Path) -> list[RtmeterError]:
 
     Raises RtmeterError if a cell cannot be written, or nothing of one can be read that the path names.
     """
-    folders, passed = store.loop_folders(path), []
+    folders, passed = loop_folders(path), []
     for folder in folders:
         if not segments(folder) or _is_current(folder):
             continue

@@ -8,6 +8,7 @@ import glob
 import os
 import shutil
 import socket
+import tempfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import UTC, datetime
@@ -84,9 +85,15 @@ class NewCell:
         self.path = path
         self.folder = path.with_name(path.name + PARTIAL)
         with writing(path):
+            if path.is_dir() and not os.access(path, os.W_OK):  # what is to be replaced could not be removed
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
             self._lock, self._made = own_folder(self.folder, patience_s)
-            for file in self.folder.iterdir():
-                shutil.rmtree(file) if file.is_dir() and not file.is_symlink() else file.unlink()
+            try:
+                for file in self.folder.iterdir():
+                    shutil.rmtree(file) if file.is_dir() and not file.is_symlink() else file.unlink()
+            except OSError as error:
+                self._release()
+                raise OSError(error.errno, error.strerror, str(self.folder)) from None
 
     def finish(self, record: CellRecord) -> CellRecord:
         """Writes cell.json, with the checksum of the data, and gives the folder its name; the data are on the
@@ -118,8 +125,14 @@ class NewCell:
             shutil.rmtree(self.path, ignore_errors=True)
             self.folder.rename(self.path)
         sync(self.path.parent)
-        if replaced:
+        if not replaced:
+            return
+        try:
             shutil.rmtree(self.folder)
+        except OSError:  # the new cell is there; what of the older one stays is in nobody's way
+            left = tempfile.mkdtemp(prefix=f"{self.path.name}.replaced-", dir=self.path.parent)
+            self.folder.rename(left)
+            shutil.rmtree(left, ignore_errors=True)
 
     def discard(self) -> None:
         """Leaves nothing behind, not even the folders that were made for it."""
@@ -331,48 +344,6 @@ def repeats_of(path: Path) -> list[Path]:
         (record.repeat, folder) for folder in beside if (record := read_cell(folder)).name == path.name
     ]
     return [folder for _, folder in sorted(repeats)]
-
-
-def loop_folders(path: Path) -> list[Path]:
-    """Those that the path is, is made of, or has below it at most three folders down, in order of name."""
-    if path.suffix == LOOP and path.is_dir():
-        return [path]
-    if (beside := loop_beside(path)).is_dir():
-        return [beside]
-    return sorted(map(Path, _loops_below(os.fspath(path), 3))) if path.is_dir() else []
-
-
-def loop_beside(path: Path) -> Path:
-    """Where a program's own loop records what the cell at the path is made of."""
-    return Path(f"{path}{LOOP}")
-
-
-def _loops_below(path: str, deep: int) -> Iterator[str]:
-    """So many folders down; a cell has none in it, and is not entered: there may be ten thousand of them."""
-    try:
-        found = list(os.scandir(path))
-    except OSError:  # not for us, or gone since
-        return
-    for entry in found:
-        if not _is_folder(entry):
-            continue
-        if entry.name.endswith(LOOP):
-            yield entry.path
-        elif deep > 1 and not is_cell(Path(entry.path)):
-            yield from _loops_below(entry.path, deep - 1)
-
-
-def _is_folder(entry: os.DirEntry[str]) -> bool:
-    """False also of a link that leads to itself, or where we may not go."""
-    try:
-        return entry.is_dir()
-    except OSError:
-        return False
-
-
-def cell_of_loop(path: Path) -> Path:
-    """The path itself, or, of what a program's own loop recorded into, the cell that is made of it."""
-    return path.with_suffix("") if path.suffix == LOOP else path
 
 
 def _cells_below(path: Path) -> Iterator[str]:

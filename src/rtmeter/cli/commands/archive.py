@@ -114,7 +114,7 @@ def _of_loops(paths: list[Path]) -> tuple[list[Path], list[RtmeterError]]:
     """The paths, below which the cells of programs' own loops are made, and which could not be."""
     from rtmeter.cli import of_loop
     from rtmeter.errors import RtmeterError
-    from rtmeter.results import store
+    from rtmeter.results.loops import cell_of_loop
 
     found: list[Path] = []
     failed: list[RtmeterError] = []
@@ -123,7 +123,7 @@ def _of_loops(paths: list[Path]) -> tuple[list[Path], list[RtmeterError]]:
             found.append(of_loop(path))
         except RtmeterError as error:
             failed.append(error)
-            if (cell := store.cell_of_loop(path)).exists():
+            if (cell := cell_of_loop(path)).exists():
                 found.append(cell)
     return found, failed
 
