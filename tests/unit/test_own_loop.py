@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 from pathlib import Path
@@ -21,7 +22,10 @@ from rtmeter.host import owned
 from rtmeter.live.run import FollowedRun
 from rtmeter.measure import own_loop
 from rtmeter.results import store
+from rtmeter.results.cells import find_cells
 from rtmeter.results.data import data_of
+from rtmeter.samples import reader, segments
+from rtmeter.samples.segments import SegmentedLog
 
 
 def as_json(capsys: pytest.CaptureFixture[str], *words: object) -> Any:
@@ -248,6 +252,46 @@ def test_a_start_alone_that_has_no_release_says_so(running: bool, remedy: str, t
     assert not loop.with_suffix("").exists(), "no cell is made"
     if lock is not None:
         os.close(lock)
+
+
+@pytest.mark.parametrize("when", ["listed", "read"])
+def test_a_program_may_let_its_oldest_log_go_while_it_is_read(
+    when: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logs = [(first, log_of(first, rows(first, 1000))) for first in (0, 1000, 2000)]
+    oldest = start(tmp_path, *logs) / "whole-000000000000000.rtlog"
+    start(tmp_path, (0, log_of(0, rows(0, 2000))), name="20261103T000000Z")
+    frames, listed = SegmentedLog.frames, segments.segments
+
+    def let_go_as_they_are_listed(folder: Path, part: str = segments.WHOLE) -> list[Path]:
+        found = listed(folder, part)
+        oldest.unlink(missing_ok=True)
+        return found
+
+    def let_go_before_they_are_read(log: SegmentedLog) -> Any:
+        oldest.unlink(missing_ok=True)
+        return frames(log)
+
+    if when == "listed":
+        monkeypatch.setattr(segments, "segments", let_go_as_they_are_listed)
+    else:
+        monkeypatch.setattr(SegmentedLog, "frames", let_go_before_they_are_read)
+    assert own_loop.adopt(tmp_path) == []
+    assert [cell.record.meta["first_k"] for cell in find_cells(tmp_path)] == [1000, 0]
+
+
+def test_a_log_that_cannot_be_read_is_not_told_as_one_that_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = start(tmp_path, (0, log_of(0, rows(0, 100)))) / "whole-000000000000000.rtlog"
+
+    def damaged_disk(*_: object) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(reader, "read_payload", damaged_disk)
+    with pytest.raises(RtmeterError) as told:
+        own_loop.adopt(tmp_path)
+    assert str(told.value).startswith(f"{log}: cannot be read: Input/output error; see that")
 
 
 def test_a_start_whose_releases_are_lost_is_none_that_has_none(tmp_path: Path) -> None:

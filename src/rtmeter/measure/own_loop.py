@@ -20,7 +20,7 @@ from rtmeter.results.loops import loop_folders
 from rtmeter.results.record import CellRecord
 from rtmeter.samples import write_parquet
 from rtmeter.samples.meta import LogMeta
-from rtmeter.samples.segments import LATE, SegmentedLog, segments
+from rtmeter.samples.segments import LATE, WHOLE, SegmentedLog, lengths, segments
 from rtmeter.values import from_json
 
 BINS = "bins.json"
@@ -50,7 +50,7 @@ def adopt(path: Path) -> list[RtmeterError]:
         if not segments(folder) or _is_current(folder):
             continue
         try:
-            _make(folder)
+            _make_of_what_stays(folder)
         except RtmeterError as error:
             if len(folders) == 1 or not str(error.where or "").startswith(str(folder)):
                 raise
@@ -80,8 +80,17 @@ def _is_current(folder: Path) -> bool:
 
 def _recorded(folder: Path) -> dict[str, int]:
     """The logs that there are, and how long each is."""
-    logs = [*segments(folder), *segments(folder, LATE)]
-    return {log.name: log.stat().st_size for log in logs}
+    return {log.name: length for part in (WHOLE, LATE) for log, length in lengths(folder, part).items()}
+
+
+def _make_of_what_stays(folder: Path) -> None:
+    """Once more where its program let its oldest log go while it was read."""
+    try:
+        _make(folder)
+    except RtmeterError as error:
+        if not isinstance(error.__cause__, FileNotFoundError):
+            raise
+        _make(folder)
 
 
 def _make(folder: Path) -> None:

@@ -63,7 +63,7 @@ class LogReader:
             with open_file(self.path) as file:
                 self._index(file)
         except OSError as error:
-            raise self._error(f"cannot be read: {error.strerror}", "give the path of a sample log") from error
+            raise self._unreadable(error, "give the path of a sample log") from error
         self.columns: tuple[str, ...] = tuple(c["name"] for c in self.header["columns"])
         self._pieces = claims(*(np.asarray(a, dtype=np.int64) for a in (self._first_rows, self._row_counts)))
         self._report_claims()
@@ -94,17 +94,21 @@ class LogReader:
 
     def frames(self) -> Iterator[tuple[int, Columns]]:
         """Every whole frame's rows in the order of k: the first one's k, and for each column an array
-        (int64, absent values as ABSENT). Each call starts from the beginning.
+        (int64, absent values as ABSENT). Each call starts from the beginning. Raises RtmeterError if the file
+        cannot be read any more.
         """
-        with open_file(self.path) as file:
-            for number, first, end in self._pieces.tolist():
-                values = self._decode(file, number)
-                if values is None:
-                    self._refuse(number, first, end)
-                    continue
-                offset = first - self._first_rows[number]
-                cut = values[:, offset : offset + end - first]
-                yield first, dict(zip(self.columns, cut, strict=True))
+        try:
+            with open_file(self.path) as file:
+                for number, first, end in self._pieces.tolist():
+                    values = self._decode(file, number)
+                    if values is None:
+                        self._refuse(number, first, end)
+                        continue
+                    offset = first - self._first_rows[number]
+                    cut = values[:, offset : offset + end - first]
+                    yield first, dict(zip(self.columns, cut, strict=True))
+        except OSError as error:
+            raise self._unreadable(error, "see that the file is there, and to its disk") from error
 
     def _holes(self) -> list[list[int | None]]:
         """Rows that no frame has; of a log whose header says that it has only some rows, none."""
@@ -198,6 +202,9 @@ class LogReader:
             return
         self._unsaid += 1
         self.problems[MAX_PROBLEMS:] = [f"and {self._unsaid} more"]
+
+    def _unreadable(self, error: OSError, remedy: str) -> RtmeterError:
+        return self._error(f"cannot be read: {error.strerror}", remedy)
 
     def _error(self, message: str, remedy: str) -> RtmeterError:
         return RtmeterError(message, where=str(self.path), remedy=remedy)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from rtmeter.errors import RtmeterError
@@ -18,13 +19,22 @@ def segments(folder: Path, part: str = WHOLE) -> list[Path]:
     return sorted(folder.glob(f"{part}*.rtlog"))
 
 
+def lengths(folder: Path, part: str = WHOLE) -> dict[Path, int]:
+    """The same, and how many bytes each has; without those that were let go since they were listed."""
+    found: dict[Path, int] = {}
+    for path in segments(folder, part):
+        with suppress(FileNotFoundError):
+            found[path] = path.stat().st_size
+    return found
+
+
 class SegmentedLog:
     """As LogReader, of a folder's logs. Rows before the first log are not missing: they were let go; nor are
     those after the last one, where the program was killed or goes on: ``ended`` says whether it closed."""
 
     def __init__(self, folder: Path, part: str = WHOLE) -> None:
         self.path = folder
-        self._logs = [LogReader(path) for path in segments(folder, part) if path.stat().st_size > 0]
+        self._logs = [LogReader(path) for path, length in lengths(folder, part).items() if length > 0]
         if not self._logs:
             remedy = "what it recorded was let go with the years, but for bins.json and late-*.rtlog"
             raise RtmeterError("holds no log of whole releases", where=str(folder), remedy=remedy)
