@@ -45,6 +45,26 @@ def refusal(act: Callable[[], object]) -> int | None:
     return None
 
 
+@pytest.mark.parametrize("kind", ["not executable", "no program", "not there"])
+def test_what_stands_for_ssh_and_cannot_be_run_is_named(
+    kind: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if kind != "not there":
+        (tmp_path / "ssh").write_text("this is no program")
+        (tmp_path / "ssh").chmod(0o644 if kind == "not executable" else 0o755)
+    monkeypatch.setenv(PROGRAM, f"{tmp_path}/ssh -F robot.conf")
+    ssh = Ssh("ssh://there", "on")
+    why = {"not executable": "permission denied", "no program": "exec format error"}
+    said = (
+        f"on = 'ssh://there': needs the program {tmp_path}/ssh, which cannot be run: "
+        f"{why.get(kind, 'no such file or directory')}; install openssh-client, or set {PROGRAM}"
+    )
+    for ask in (lambda: ssh.run("true"), lambda: Shell(ssh)):
+        with pytest.raises(RtmeterError) as told:
+            ask()
+        assert str(told.value) == said
+
+
 def test_it_reads_what_is_there(there: RemoteRoot, tmp_path: Path) -> None:
     (tmp_path / "odd $name").write_bytes(b"\n\x00\xff text\n\n")
     (tmp_path / "empty").touch()

@@ -52,8 +52,9 @@ class Shell:
             )
             assert self._popen.stdin is not None
             os.set_blocking(self._popen.stdin.fileno(), False)
-        except FileNotFoundError as error:
-            raise ssh.error(f"needs the program {error.filename}", "install openssh-client") from None
+        except OSError as error:
+            self._said.close()
+            raise ssh.not_started(error) from None
         try:
             self.run(":")
         except ConnectionLostError:

@@ -86,8 +86,8 @@ class Ssh:
                 start_new_session=True,  # Ctrl-C on the terminal is for rtmeter alone
                 check=False,
             )
-        except FileNotFoundError as error:
-            raise self.error(f"needs the program {error.filename}", "install openssh-client") from None
+        except OSError as error:
+            raise self.not_started(error) from None
         except subprocess.TimeoutExpired:
             raise self.error(f"did not answer within {limit_s:.0f} s", "check the network") from None
         if done.returncode != 0:
@@ -100,6 +100,11 @@ class Ssh:
         if code != _CUT_OFF:
             return self.error(f"says: {lines[-1]}", _remedy(_REMEDIES_THERE, said, "see to it there"))
         return self.error(f"cannot be reached: {lines[-1]}", _remedy(_REMEDIES, said, "see what ssh says"))
+
+    def not_started(self, error: OSError) -> RtmeterError:
+        """That the program here is not there, or may not be run, or is none."""
+        words, remedy = (error.strerror or str(error)).lower(), f"install openssh-client, or set {PROGRAM}"
+        return self.error(f"needs the program {_program()[0]}, which cannot be run: {words}", remedy)
 
     def error(self, message: str, remedy: str) -> RtmeterError:
         """An error that names the machine."""
