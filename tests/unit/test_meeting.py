@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -75,6 +76,19 @@ def test_a_program_that_ends_while_it_is_looked_for_is_told_by_its_own_words(
         there = meeting.Meeting({}, Root(), Stop(), started.check, started)
         with pytest.raises(RtmeterError, match="ended with exit code 7: no such bus"):
             there.program()
+
+
+def test_a_program_that_is_to_run_at_other_does_not_inherit_the_fronts_priority(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getscheduler", lambda _pid: os.SCHED_FIFO)
+    config = {"scheduling": {"policy": "other"}}
+    words = [Path(word).name for word in StartedProgram("sleep 600", config, tmp_path, [])._command]
+    assert words == ["setpriv", "--pdeathsig", "KILL", "chrt", "--other", "0", "sleep", "600"]
+    with StartedProgram("sleep 600", config, tmp_path, []) as program:
+        until(lambda: program.is_itself)
+        monkeypatch.undo()
+        assert os.sched_getscheduler(program.pid) == os.SCHED_OTHER
 
 
 @pytest.mark.parametrize(

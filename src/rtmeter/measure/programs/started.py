@@ -35,8 +35,8 @@ class StartedProgram:
         scheduling = config.get("scheduling") or {"policy": "other"}
         if config.get("cpus"):
             before += [find_program("taskset", "cpus"), "--cpu-list", format_cpus(config["cpus"])]
-        if scheduling["policy"] != "other":
-            policy = [f"--{scheduling['policy']}", str(scheduling["priority"])]
+        if scheduling["policy"] != "other" or os.sched_getscheduler(0) != os.SCHED_OTHER:  # else the front's
+            policy = [f"--{scheduling['policy']}", str(scheduling.get("priority", 0))]
             before += [find_program("chrt", "scheduling"), *policy]
         self._command, self._folder, self._through = [*before, *self._words], folder, len(before)
         self.was_killed = False
