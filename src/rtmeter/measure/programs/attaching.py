@@ -56,7 +56,7 @@ forget() {{
 [ -d {_AT}/instances ] || mount -t tracefs tracefs {_AT} 2>&1 || exit 1
 for left in {_AT}/instances/{PREFIX}*; do
     owner=${{left##*{PREFIX}}}
-    [ -d "$left" ] && [ ! -d "/proc/${{owner%%-*}}" ] && rmdir "$left"
+    [ -d "$left" ] && [ ! -d "/proc/${{owner%%-*}}" ] && rmdir "$left" 2>/dev/null
 done
 probes() {{ sed -n 's|^[pr][0-9]*:\\({GROUP}[^/]*\\)/.*|\\1|p' {_AT}/uprobe_events 2>/dev/null; }}
 for left in $(probes | sort -u); do
