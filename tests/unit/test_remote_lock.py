@@ -113,6 +113,22 @@ def test_a_file_that_is_held_and_never_ends_is_not_read_to_its_end(
         there.close()
 
 
+def test_a_file_system_without_locks_is_told_from_a_lock_that_is_held(
+    connect: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refuses = tmp_path / "flock"
+    refuses.write_text("#!/bin/sh\nexit 71\n")  # as util-linux has it of ENOLCK
+    refuses.chmod(0o755)
+    monkeypatch.setattr(remote_lock, "_TAKE", remote_lock._TAKE.replace("flock -n", f"{refuses} -n"))
+    there = shell()
+    try:
+        with pytest.raises(remote_lock.NoLockError, match="refuses to lock /run/lock/") as refused:
+            remote_lock.take(there)
+        assert f"{state.VARIABLE}, set there, names another folder" in str(refused.value)
+    finally:
+        there.close()
+
+
 def test_a_file_of_another_user_is_locked_and_not_written_to(connect: Path) -> None:
     lock = connect / machine_lock.FILE
     lock.write_text("theirs")

@@ -14,7 +14,7 @@ from rtmeter.host import state
 from rtmeter.host.remote_shell import Shell
 
 _LOOK_EVERY_S = 1.0
-_HELD, _PLANTED = 75, 76
+_HELD, _PLANTED, _REFUSED, _LACKING = 75, 76, 77, 127  # the last is the shell's
 _TAKE = """
 lock=/tmp/{file}
 if test -n "${given}"; then lock=${given}/{file}; ( umask 022; mkdir -p -- "${given}" 2>/dev/null )
@@ -26,10 +26,13 @@ if test -L "$lock" || ! test -f "$lock" || test "$2" != 1
 then echo "$lock"; ( exit {planted} )
 else
   if test -O "$lock"; then exec 9>>"$lock"; else exec 9<"$lock"; fi
-  if flock -n 9
-  then test ! -O "$lock" || printf %s {about} >"$lock"
-  else head -c 4096 "$lock"; command -v flock >/dev/null && ( exit {held} )
-  fi
+  flock -n 9
+  case $? in
+  0) test ! -O "$lock" || printf %s {about} >"$lock" || true;;
+  1) head -c 4096 "$lock"; ( exit {held} );;
+  {lacking}) ( exit {lacking} );;
+  *) echo "$lock"; ( exit {refused} );;
+  esac
 fi
 """
 """Where host.state.lock_folder() has it there. What others may have put in its place is looked at, and
@@ -45,7 +48,8 @@ def take(shell: Shell, say: Callable[[str], None] | None = None) -> None:
     that one is waited for, and said. NoLockError if nobody can hold it there."""
     about = quote(machine_lock.about(f"rtmeter on {socket.gethostname()}"))
     names = {"file": machine_lock.FILE, "given": state.VARIABLE}
-    script = _TAKE.format(**names, about=about, held=_HELD, planted=_PLANTED)
+    codes = {"held": _HELD, "planted": _PLANTED, "refused": _REFUSED, "lacking": _LACKING}
+    script = _TAKE.format(**names, **codes, about=about)
     code, said = shell.run(script)
     if code == _HELD and say is not None:
         say(f"waiting for {machine_lock.holder(said)}")
@@ -60,5 +64,9 @@ def take(shell: Shell, say: Callable[[str], None] | None = None) -> None:
     if code == _PLANTED:
         message = f"has no file of its own at {said.decode(errors='replace').strip()} to be locked"
         raise NoLockError(message, **at, remedy="see who put there what is there, and remove it")
-    if code != 0:
+    if code == _LACKING:
         raise NoLockError("lacks the program flock", **at, remedy="install util-linux there")
+    if code != 0:
+        message = f"refuses to lock {said.decode(errors='replace').strip() or machine_lock.FILE}"
+        remedy = f"see whether its file system has locks; {state.VARIABLE}, set there, names another folder"
+        raise NoLockError(message, **at, remedy=remedy)
