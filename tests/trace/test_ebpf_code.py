@@ -11,11 +11,13 @@ from virtual_machine import Machine
 
 from rtmeter.explain.events import KINDS, NO_VALUE, STATES
 from rtmeter.host.root import Root
-from rtmeter.trace.ebpf import programs
+from rtmeter.trace.ebpf import programs, recorder
 from rtmeter.trace.ebpf.btf import PATH, UnavailableError, types_of
 from rtmeter.trace.ebpf.code import R1, R2, Code
 from rtmeter.trace.ebpf.columns import RecordColumns
 from rtmeter.trace.ebpf.programs import PREEMPTED, Table, cpus_of
+from rtmeter.trace.ebpf.recorder import RingsRecorder
+from rtmeter.trace.ebpf.rings import WORDS
 
 OWN = 7
 
@@ -27,6 +29,21 @@ def record(kind: int, time_ns: int = 0, **fields: int) -> list[int]:
     for name, value in fields.items():
         words[places[name]] = value & (1 << 64) - 1
     return words
+
+
+def test_programs_that_did_not_run_before_anything_was_read_are_a_loss_at_the_beginning(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Until when a CPU is known is 0 then."""
+    monkeypatch.setattr(recorder, "misses", lambda _program: 3)
+    rings = object.__new__(RingsRecorder)
+    rings._untils_ns, rings._loaded = [0, 5000], [1]
+    rings._waiting = np.empty((0, WORDS), np.uint64), np.empty(0, np.int64)
+    rings._from_ns, rings._to_ns = 0, 2**63
+    rings._lost = rings._missed = 0
+    rings._hand_on([])
+    ((loss,), _) = rings._waiting
+    assert (rings._lost, loss[programs.TIME // 8], loss[programs.SECOND // 8]) == (3, 0, 3)
 
 
 def told(*records: list[int]) -> list[tuple[object, ...]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import threading
 from collections.abc import Iterable, Mapping
@@ -266,6 +267,24 @@ def test_the_last_row_is_there_for_who_looks_on_while_it_samples_and_no_longer(t
     until((tmp_path / NOW).exists)
     monitored.stop()
     assert not (tmp_path / NOW).exists() and (tmp_path / FILE).is_file()
+
+
+def test_of_a_last_row_that_gets_no_name_nothing_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    tried = threading.Event()
+
+    def refused(_one: Path, _other: Path) -> None:
+        tried.set()
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    (tmp_path / "cell").mkdir()
+    monitored = Monitor(tmp_path / "cell", plant(tmp_path, stat=STAT).read_all, 1_000_000, set())
+    monkeypatch.setattr(Path, "replace", refused)
+    monitored.start()
+    assert tried.wait(60)
+    monitored.stop()
+    assert [file.name for file in (tmp_path / "cell").iterdir()] == [FILE]
 
 
 def test_a_full_disk_is_a_doubt(tmp_path: Path) -> None:

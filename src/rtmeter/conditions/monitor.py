@@ -24,6 +24,7 @@ FILE, SERVER_FILE = "monitor.parquet", "server_monitor.parquet"
 NOW = "now.json"
 """The last row, while the cell is measured, for who looks on; removed at its end."""
 
+_NEW = ".new"
 _LAST_ROW_S = 40  # for the last look: longer than another machine is given to answer
 _RATES = ("context_switches", "interrupts", "faults", "major_faults", "disk_read_bytes", "disk_written_bytes")
 _TIMES = (QUOTA, THERMAL, *drops.NAMES)
@@ -75,7 +76,8 @@ class Monitor:
             if self._thread.is_alive():  # it ends with this process
                 self._table.broken = f"the machine could not be looked at for {_LAST_ROW_S} s"
         if self._now is not None:
-            self._now.unlink(missing_ok=True)
+            for file in (self._now, self._now.with_suffix(_NEW)):
+                file.unlink(missing_ok=True)
 
     def doubts(self) -> Iterator[Doubt]:
         """``monitor_incomplete``, if its rows could not be had or written."""
@@ -136,7 +138,7 @@ class Monitor:
         if self._now is None:
             return
         with contextlib.suppress(OSError):
-            partial = self._now.with_suffix(".new")
+            partial = self._now.with_suffix(_NEW)
             partial.write_text(json.dumps(row), encoding="utf-8")
             partial.replace(self._now)
 

@@ -84,7 +84,7 @@ def _cyclictest(
 
 
 def _oslat(
-    source: SourceFile, name: str, thread: Mapping[str, Any], command: str, unit_ns: int
+    source: SourceFile, name: str, thread: Mapping[str, Any], _command: str, _unit_ns: int
 ) -> ImportedSeries:
     """Bin k holds what took from k - 1 to k microseconds, the last one all that took longer."""
     bins = {edge - 1: count for edge, count in _bins(source, name, thread).items()}

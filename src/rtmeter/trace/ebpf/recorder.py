@@ -167,7 +167,7 @@ class RingsRecorder:
             cpus.append(np.full(len(records), read.cpu, np.int64))
         until_ns = min(self._untils_ns)
         if missed := self._not_run():
-            found.append(self._losing(until_ns - 1, missed))
+            found.append(self._losing(max(until_ns - 1, 0), missed))
             cpus.append(np.zeros(1, np.int64))
         records, of = np.vstack(found), np.concatenate(cpus)
         order = np.argsort(records[:, TIME // 8], kind="stable")
