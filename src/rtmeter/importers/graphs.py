@@ -64,6 +64,10 @@ def read(path: Path, timing: Path | None = None) -> Foreign:
     text = _text(path)
     code = _COMMENT.sub(lambda found: found[1] or " ", text)
     if text.lstrip().startswith("{"):
+        if timing is not None:
+            remedy = "leave it out: a topology has its nodes' periods"
+            message = f"means nothing for {path.name}"
+            raise RtmeterError(message, field="--timing", value=str(timing), remedy=remedy)
         found = _irobot(path, text)
     elif "SystemType::" in code:
         found = _autoware(path, code, timing)

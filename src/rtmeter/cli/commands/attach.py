@@ -12,8 +12,9 @@ import typer
 from rtmeter.cli import exit_codes
 from rtmeter.cli.alone import WaitOption, alone
 from rtmeter.cli.callback_table import show_callbacks
-from rtmeter.cli.cell_options import as_flag, collect, with_cell_options
+from rtmeter.cli.cell_options import as_flag, collect, flag, with_cell_options
 from rtmeter.cli.commands.measure import error_of
+from rtmeter.cli.refusals import refuse
 from rtmeter.errors import RtmeterError
 
 if TYPE_CHECKING:
@@ -33,6 +34,9 @@ _OPTIONS = (
     *("deadline", "miss_ratio", "confidence", "criticality", "horizon"),
     *("conditions", "load", "traffic", "monitor", "strict", "explain", "on"),
 )
+_LOOKS = ("pid", "warm_up", "scheduling", "cpus", "on")
+"""Those that say which threads are looked at, and how they are started."""
+
 _MEASURES = ("duration", "samples", "deadline")
 """With one of these a program is measured without a thread being named."""
 
@@ -75,10 +79,14 @@ def command(
         if (everyone or ros2) and "thread" in asked:
             remedy, field = "give one of the two", "--ros2" if ros2 else "--all"
             raise RtmeterError("contradicts --thread", field=field, value="yes", remedy=remedy)
+        measures = any(name in asked for name in _MEASURES)
+        only_look = not measures and not ((everyone and not ros2) or "thread" in asked)
+        if only_look:
+            others = {flag(name): value for name, value in given.items() if name not in _LOOKS}
+            remedy = "give a --duration too: then it is measured; or leave it out"
+            refuse(others | {"--out": out}, "means nothing where threads are only looked at", remedy)
         if ros2:
-            only_look = not any(name in asked for name in _MEASURES)
             return _run_by_name(cell, only_look=only_look, out=out, wait=wait, as_json=as_json)
-        only_look = not everyone and "thread" not in asked and not any(name in asked for name in _MEASURES)
         return _run(cell, everyone=everyone, only_look=only_look, out=out, wait=wait, as_json=as_json)
     except RtmeterError as error:
         raise _as_told(error) from None

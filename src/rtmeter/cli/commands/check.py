@@ -59,6 +59,7 @@ def command(
 ) -> int:
     """Looks at the machine as it is now."""
     from rtmeter.cli.output import print_json
+    from rtmeter.cli.refusals import refuse
     from rtmeter.host.root import Root
     from rtmeter.machine import Intent, findings, parse_workload
     from rtmeter.values import parse_cpus, parse_scheduling
@@ -68,13 +69,10 @@ def command(
         scheduling=_given("--scheduling", scheduling, parse_scheduling),
         workload=_given("--workload", workload, parse_workload),
     )
-    if self_test and on is not None:
-        from rtmeter.errors import RtmeterError
-
-        message, remedy = "cannot be had with --self-test", "leave one of the two out"
-        raise RtmeterError(message, field="--on", value=on, remedy=remedy)
     if self_test:
+        refuse({"--on": on}, "cannot be had with --self-test", "leave one of the two out")
         return _self_test(intent, wait, as_json)
+    refuse({"--wait": wait}, "means nothing without --self-test", "leave it out: nothing is held to look")
     if on is None:
         found = findings(Root(), intent)
     else:

@@ -86,6 +86,7 @@ def command(
     """Explains the late releases."""
     from rtmeter.cli.explanations import show_explanation
     from rtmeter.cli.output import print_json
+    from rtmeter.cli.refusals import refuse
     from rtmeter.cli.requirement_options import stated
     from rtmeter.errors import RtmeterError
     from rtmeter.explain.causes import chosen
@@ -94,14 +95,10 @@ def command(
     cells_own = {"--release": release, "--deadline": deadline}
     scripts_own = {"--events": events, "--releases": releases, "--thread": thread}
     if self_test:
-        for option, value in ({"PATH": path} | scripts_own | cells_own).items():
-            if value is not None:
-                remedy = "leave it out: causes are planted and measured anew"
-                raise RtmeterError("contradicts --self-test", field=option, value=str(value), remedy=remedy)
+        remedy = "leave it out: causes are planted and measured anew"
+        refuse({"PATH": path, **scripts_own, **cells_own}, "contradicts --self-test", remedy)
         return _self_test(only, times, as_json)
-    for option, given in (("--only", only), ("--times", times)):
-        if given is not None:
-            raise RtmeterError("goes with --self-test", field=option, value=given, remedy="leave it out")
+    refuse({"--only": only, "--times": times}, "goes with --self-test", "leave it out")
     deadline_ns = stated(deadline, None, None, None).get("deadline_ns")
     if path is None and deadline is not None:
         remedy = "say in the file of the releases which are late"
@@ -109,10 +106,7 @@ def command(
     if path is None:
         cell, found = None, _scripted(events, releases, thread, names=not as_json)
     else:
-        for option, value in scripts_own.items():
-            if value is not None:
-                remedy = "give a cell, or a trace of your own"
-                raise RtmeterError("contradicts PATH", field=option, value=str(value), remedy=remedy)
+        refuse(scripts_own, "contradicts PATH", "give a cell, or a trace of your own")
         from rtmeter.judge.explained import explained
         from rtmeter.results.cells import find_cells
 

@@ -69,6 +69,7 @@ def command(
     from rtmeter.cli.output import print_json
     from rtmeter.cli.pilot import factor_plans
     from rtmeter.cli.plan_tables import show_cells, show_plan
+    from rtmeter.cli.refusals import refuse
     from rtmeter.cli.requirement_options import required
     from rtmeter.errors import RtmeterError
     from rtmeter.measure.can_run import refused
@@ -78,10 +79,8 @@ def command(
     assume = Assume(extremal_index, like)
     asked = required(deadline, miss_ratio, confidence, criticality)
     if campaign is not None:
-        if asked or period:
-            field = "--deadline" if asked else "--period"
-            remedy = "leave it out: the campaign says what its cells need"
-            raise RtmeterError("contradicts CAMPAIGN", field=field, value=deadline or period, remedy=remedy)
+        remedy = "leave it out: the campaign says what its cells need"
+        refuse({"--deadline": deadline, "--period": period}, "contradicts CAMPAIGN", remedy)
         planned_cells = read_campaign(campaign, scale=scale, only=only).cells
         cannot_run = refused(planned_cells)
         cells = plan_cells(planned_cells, lambda cell: assume(cell.requirement, cell))
@@ -104,6 +103,9 @@ def command(
             return exit_codes.ERROR
         never = any(cell.outcome == "never" for cell in cells)
         return exit_codes.INCONCLUSIVE if never else exit_codes.PASS
+    scaled = None if scale == 1 else scale
+    remedy = "leave it out, or give a campaign's file"
+    refuse({"--scale": scaled, "--only": only}, "means nothing without CAMPAIGN", remedy)
     assumed = assume(asked, None)
     period_ns = assumed.period_ns if period is None else _period_ns(period)
     for field, value in (("--deadline", asked), ("--period", period_ns)):

@@ -44,6 +44,7 @@ def command(
 ) -> int:
     """Writes a cell and shows it."""
     from rtmeter.cli.cell_tables import show_cell
+    from rtmeter.cli.refusals import refuse
     from rtmeter.errors import RtmeterError
     from rtmeter.measure.recovered import recovered
     from rtmeter.measure.team.recovered_team import recovered_team
@@ -54,6 +55,8 @@ def command(
     if is_folder and not together:
         remedy = f"give a sample log in it, e.g. {next(log.rglob('*.rtlog'), log / store.CLIENT_LOG)}"
         raise RtmeterError("is a folder", field="FILE", value=str(log), remedy=remedy)
+    if together:
+        refuse({"--server-log": server_log}, "means nothing for a folder", "leave it out: its logs are known")
     path = out or (log / "recovered" if together else log.with_suffix(""))
     store.check_free(path, "--out")
     with store.NewCell(path) as new:

@@ -10,7 +10,6 @@ import typer
 
 from rtmeter.cli.alone import WaitOption
 from rtmeter.cli.choices import campaign_files
-from rtmeter.errors import RtmeterError
 
 if TYPE_CHECKING:
     from rtmeter.model import Cell
@@ -79,11 +78,16 @@ def command(
     from rtmeter.cli.campaigns import measure_campaign, tell_of
     from rtmeter.cli.cell_options import component
     from rtmeter.cli.output import print_json
+    from rtmeter.cli.refusals import refuse
     from rtmeter.measure.run import Run
 
-    if rigs is not None and metrics is not None:
+    if rigs is not None:
         message, remedy = "is of one machine's run, not of --rigs", "leave it out"
-        raise RtmeterError(message, field="--metrics", value=str(metrics), remedy=remedy)
+        refuse({"--metrics": metrics}, message, remedy)
+        refuse({"--wait": wait}, message, f"{remedy}: the patience of a rig says how long it is waited for")
+    if dry_run:
+        remedy = "leave it out: nothing is measured"
+        refuse({"--metrics": metrics, "--wait": wait}, "means nothing with --dry-run", remedy)
     machines = () if rigs is None else read_rigs(rigs)
     planned = read_campaign(campaign, scale=scale, only=only, host=component(hosts), rigs=machines)
     if dry_run:

@@ -25,10 +25,14 @@ def command(
     """Shows what is stored; the exit code says only whether it could be read."""
     from rtmeter.cli.cell_tables import show_cell, show_cells
     from rtmeter.cli.output import print_json
+    from rtmeter.cli.refusals import refuse
     from rtmeter.results import store
     from rtmeter.results.cells import each_cell
 
+    if as_json:
+        refuse({"--repeats": repeats}, "means nothing with --json", "leave it out: each repeat is there")
     if store.is_cell(path):
+        refuse({"--repeats": repeats}, "means nothing for one cell", "leave it out, or give a folder")
         record = store.read_cell(path)
         if as_json:
             from rtmeter.api.summaries import cell_summary
