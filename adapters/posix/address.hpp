@@ -19,8 +19,8 @@ struct Address {
 
 // "@" starts an abstract name. Throws SetupError naming `field`: not a path, too long.
 Address unix_address(const std::string& text, const std::string& field);
-// Of a path, the socket of this type (SOCK_...) that a killed server left there is removed: it refuses whoever
-// connects.
+// Of a path, the socket of this type (SOCK_...) that a killed server left there is removed: it refuses
+// whoever connects.
 void remove_dead_socket(const Address& address, int type);
 // A numeric address; a port that is missing is 0. Throws SetupError naming `field`.
 Address ip_address(const std::string& text, const std::string& field);

@@ -49,9 +49,7 @@ std::optional<std::int64_t> get_timer_slack_ns(int tid) {
   return own_ns < 0 ? std::nullopt : std::optional<std::int64_t>(own_ns);
 }
 
-bool thread_exists(int tid) {
-  return access(("/proc/self/task/" + std::to_string(tid)).c_str(), F_OK) == 0;
-}
+bool thread_exists(int tid) { return access(("/proc/self/task/" + std::to_string(tid)).c_str(), F_OK) == 0; }
 
 void set_threads(const std::vector<ThreadFacts>& threads, const std::optional<Scheduling>& scheduling,
                  const std::vector<int>& cpus) {

@@ -31,8 +31,8 @@ bool thread_exists(int tid);  // of this process
 std::vector<ThreadFacts> audit_threads(const std::vector<int>& measured, const std::vector<int>& service);
 Json to_json(const std::vector<ThreadFacts>& threads);
 
-// Gives the middleware's threads a policy, and CPUs if there are any. One that has ended since is passed over;
-// else throws Failure naming `child_threads` or `child_cpus`.
+// Gives the middleware's threads a policy, and CPUs if there are any. One that has ended since is passed
+// over; else throws Failure naming `child_threads` or `child_cpus`.
 void set_threads(const std::vector<ThreadFacts>& threads, const std::optional<Scheduling>& scheduling,
                  const std::vector<int>& cpus);
 
