@@ -2,6 +2,7 @@ import math
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 from processes import CLUSTERED, INDEPENDENT, Process
 from rates import Rates, Sized
 from simulation import Simulation
@@ -112,6 +113,34 @@ def test_a_quantile_that_is_the_maximum_says_nothing(generator: np.random.Genera
         [(estimates(a, None, 0.95, ["99.9"]), estimates(b, None, 0.95, ["99.9"])) for a, b in drawn]
     )
     assert only_there.outcome == "not enough data"
+
+
+@pytest.mark.parametrize("factor", [1, 0.6])
+@pytest.mark.parametrize(
+    ("late", "allowed"), [(0, {"better", "no difference"}), (8, {"not told"}), (-8, {"not told"})]
+)
+def test_where_p99_has_no_interval_it_may_not_be_seen_far_away(
+    generator: np.random.Generator, factor: float, late: int, allowed: set[str]
+) -> None:
+    """Of 300 releases: a hundredfold p99 was no difference, or better where the median was."""
+
+    def run(late: int, factor: float) -> NDArray[np.int64]:
+        values = generator.permutation(np.arange(10_000, 10_300)) * factor
+        values[: max(late, 0)] = 10**6
+        return values.astype(np.int64)
+
+    found = compare([(estimates(run(-late, 1), None), estimates(run(late, factor), None))])
+    assert found.outcome in allowed
+
+
+def test_a_good_answer_says_by_which_quantity_and_what_is_not_told(generator: np.random.Generator) -> None:
+    steady = np.arange(10_000, 15_000)
+    rare = steady.copy()
+    rare[:8] = 10**6
+    a, b, short = (estimates(generator.permutation(values), None) for values in (steady, rare, steady[:300]))
+    assert (compare([(a, b)]).outcome, compare([(a, b)]).where) == ("no difference", " (not told of p99.9)")
+    assert compare([(a, a)]).where == ""
+    assert compare([(short, short)]).where == " by p90 (too short a run for p99)"
 
 
 def test_worse_anywhere_is_worse(generator: np.random.Generator) -> None:

@@ -90,17 +90,19 @@ class Comparison:
         """Of pairs as of a factor. Of one run each worse if anything is; not told if the quantity that
         decides is not; else better if anything is.
 
-        It decides the miss ratio where anything missed, else p99, of shorter runs a lower quantile."""
-        if self.effects:
-            return over_quantities.together(self.effects)
+        It decides the miss ratio where anything missed, else p99, of shorter runs a lower quantile. Of these
+        nothing good is told where p99, as far as it was seen, is beyond a half or the double."""
+        outcome = over_quantities.together(self.effects) if self.effects else self._of_one_run_each
+        p99 = self._unbounded
+        far = p99 is not None and p99.a > 0 and not -p99.a / 2 < p99.difference < p99.a
+        return "not told" if far and outcome in ("better", "no difference") else outcome
+
+    @property
+    def _of_one_run_each(self) -> ShiftOutcome:
         outcomes = {shift.outcome for shift in self.shifts}
         if "worse" in outcomes:
             return "worse"
-        known = {one.quantity: one for one in self.shifts if one.outcome != "not enough data"}
-        ratio = known.pop(RATIO, None)
-        missed = ratio is not None and bool(ratio.a or ratio.b)
-        lower = (known[name] for name in ("p99", "p90", "p50") if name in known)
-        decides = ratio if missed else next(lower, ratio)
+        decides = self._decides
         if decides is not None and decides.outcome == "not told":
             return "not told"
         for outcome in ("better", "no difference", "not told"):
@@ -109,10 +111,35 @@ class Comparison:
         return "not enough data"
 
     @property
+    def _decides(self) -> Shift | None:
+        """Of one run each the quantity that decides."""
+        known = {one.quantity: one for one in self.shifts if one.outcome != "not enough data"}
+        ratio = known.pop(RATIO, None)
+        missed = ratio is not None and bool(ratio.a or ratio.b)
+        lower = (known[name] for name in ("p99", "p90", "p50") if name in known)
+        return ratio if missed else next(lower, ratio)
+
+    @property
+    def _unbounded(self) -> Shift | None:
+        """p99, where a run is too short for its interval."""
+        return next((s for s in self.shifts if s.quantity == "p99" and s.outcome == "not enough data"), None)
+
+    @property
     def where(self) -> str:
-        """At which quantities it is so, where it is not by the one that decides, in words; else empty."""
-        found = self.effects
-        return over_quantities.where(found, over_quantities.together(found)) if found else ""
+        """At which quantities it is so, where it is not by the one that decides, in words; else empty. Of one
+        run each, where it is well: by which quantity, if not by the miss ratio or p99, and what is not told.
+        """
+        found, outcome = self.effects, self.outcome
+        if found:
+            return over_quantities.where(found, over_quantities.together(found))
+        if outcome not in ("better", "no difference"):
+            return ""
+        untold = ", ".join(one.quantity.replace("_", " ") for one in self.shifts if one.outcome == "not told")
+        more = [f"not told of {untold}"] if untold else []
+        more += ["too short a run for p99"] if self._unbounded else []
+        decides = self._decides
+        by = f" by {decides.quantity}" if decides is not None and decides.quantity in ("p90", "p50") else ""
+        return by + (f" ({'; '.join(more)})" if more else "")
 
 
 def compare(pairs: Sequence[Pair], *, added: bool = False) -> Comparison:
