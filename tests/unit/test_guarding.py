@@ -6,19 +6,24 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from rtmeter.host.affinity import away_from
+from rtmeter.host.ending import affinities, put_back
 from rtmeter.host.root import Root
+from rtmeter.measure.probe import guard as module
 from rtmeter.measure.probe.guard import Guard
 from waiting import until
 
 DEAF = (
     "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(flush=True); time.sleep(600)"
 )
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs the right to give real-time priority")
 FIFO = {"scheduling": {"policy": "fifo", "priority": 80}}
 
 
@@ -67,7 +72,7 @@ def test_it_ends_with_the_front_and_does_not_wait_for_who_takes_note_of_ended_pr
         os.killpg(ended.pid, 0)  # its exit code is there still
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs the right to give real-time priority")
+@as_root
 def test_a_silent_front_gets_priority_until_it_is_heard() -> None:
     with sleeper() as front, guarding(front.pid, 0.2) as guard:
         assert guard.stdin is not None
@@ -75,6 +80,43 @@ def test_a_silent_front_gets_priority_until_it_is_heard() -> None:
         assert front.poll() is None
         guard.stdin.write(b".\n")
         until(lambda: os.sched_getscheduler(front.pid) == os.SCHED_OTHER)
+
+
+@as_root
+def test_a_front_that_was_helped_and_has_ended_since_leaves_no_probe_behind() -> None:
+    with sleeper() as front, sleeper() as probe, guarding(front.pid, 0) as guard:
+        until(lambda: os.sched_getscheduler(front.pid) == os.SCHED_FIFO)
+        front.kill()
+        front.wait()
+        assert guard.stdin is not None
+        guard.stdin.write(b".\n+%d\n" % probe.pid)
+        guard.stdin.close()
+        assert probe.wait(120) == -signal.SIGKILL
+        assert guard.wait(120) == 0
+
+
+@as_root
+def test_a_front_that_was_helped_is_as_before_once_the_run_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also its other threads, and one that was begun meanwhile: each on its own CPUs."""
+    monkeypatch.setattr(module, "_LOOK_EVERY_S", 0.02)
+    monkeypatch.setattr(module, "_PATIENCE_S", 0)
+    own, first = os.getpid(), min(os.sched_getaffinity(0))
+    done = threading.Event()
+    other, later = (threading.Thread(target=done.wait, daemon=True) for _ in range(2))
+    other.start()
+    before = affinities(own)
+    try:
+        with away_from(os.sched_getaffinity(0) - {first}):
+            assert other.native_id is not None
+            with Guard({"scheduling": {"policy": "fifo", "priority": 1}}):
+                until(lambda: all(os.sched_getscheduler(tid) == os.SCHED_FIFO for tid in affinities(own)))
+                later.start()
+            assert {os.sched_getscheduler(tid) for tid in affinities(own)} == {os.SCHED_OTHER}
+            assert later.native_id is not None
+            assert affinities(own) == before | {own: {first}, later.native_id: {first}}
+    finally:
+        done.set()
+        put_back(own, before)
 
 
 def throttling(folder: Path, runtime_us: str) -> Root:

@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -94,3 +94,22 @@ def put_first(pid: int, priority: int = _HIGHEST) -> None:
                 os.sched_setaffinity(tid, range(os.cpu_count() or 1))
             with contextlib.suppress(OSError):
                 os.sched_setscheduler(tid, os.SCHED_FIFO, os.sched_param(priority))
+
+
+def affinities(pid: int) -> dict[int, set[int]]:
+    """Of each thread of a process the CPUs that it may run on; empty once it has ended."""
+    found = {}
+    with contextlib.suppress(OSError):  # it has ended
+        for tid in map(int, os.listdir(f"/proc/{pid}/task")):  # noqa: PTH208
+            with contextlib.suppress(OSError):
+                found[tid] = os.sched_getaffinity(tid)
+    return found
+
+
+def put_back(pid: int, cpus: Mapping[int, set[int]]) -> None:
+    """Undoes put_first() of a process of normal priority: ``cpus`` are its threads' affinities() before; a
+    thread begun since gets those of the first."""
+    for tid in affinities(pid):
+        with contextlib.suppress(OSError):
+            os.sched_setscheduler(tid, os.SCHED_OTHER, os.sched_param(0))
+            os.sched_setaffinity(tid, cpus.get(tid) or cpus[pid])

@@ -9,7 +9,7 @@ import sys
 from collections.abc import Mapping
 from typing import Any, Self
 
-from rtmeter.host.ending import reap
+from rtmeter.host.ending import affinities, put_back, reap
 from rtmeter.host.root import Root
 
 _LOOK_EVERY_S, _PATIENCE_S = 5, 20
@@ -33,6 +33,7 @@ class Guard:
 
     def __enter__(self) -> Self:
         if self._priority:
+            self._cpus = affinities(os.getpid())
             words = (os.getpid(), self._own, self._avoid, _LOOK_EVERY_S, _PATIENCE_S)
             self._popen = subprocess.Popen(
                 [sys.executable, "-m", "rtmeter.measure.probe.guarding", *map(str, words)],
@@ -48,6 +49,8 @@ class Guard:
             self._popen.kill()
             reap(self._popen)
             self._popen.stdin.close()
+            if os.sched_getscheduler(os.getpid()) != os.SCHED_OTHER:  # it had helped, and will not look again
+                put_back(os.getpid(), self._cpus)
 
     def watch(self, group: int) -> None:
         """A process group that is to end with this process."""

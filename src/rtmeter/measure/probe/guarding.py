@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 
 from rtmeter.host.affinity import keep_off
-from rtmeter.host.ending import kill_group, put_first
+from rtmeter.host.ending import affinities, kill_group, put_back, put_first
 
 
 def main(front: int, priority: int, avoid: str, look_every_s: float, patience_s: float) -> None:
@@ -42,9 +42,8 @@ def main(front: int, priority: int, avoid: str, look_every_s: float, patience_s:
             said = os.read(0, 1 << 16)
         except BlockingIOError:
             if cpus is None and time.monotonic() - heard_at > patience_s:
-                with contextlib.suppress(ProcessLookupError):
-                    cpus = os.sched_getaffinity(front)
-                    put_first(front, priority or 1)
+                cpus = affinities(front) or None
+                put_first(front, priority or 1)
             continue
         if not said:
             break
@@ -55,14 +54,6 @@ def main(front: int, priority: int, avoid: str, look_every_s: float, patience_s:
             put_back(front, cpus)
             cpus = None
     end(groups, patience_s)
-
-
-def put_back(pid: int, cpus: set[int]) -> None:
-    """The process's threads as the front has them: at normal priority, on its CPUs."""
-    for tid in map(int, os.listdir(f"/proc/{pid}/task")):  # noqa: PTH208
-        with contextlib.suppress(OSError):
-            os.sched_setscheduler(tid, os.SCHED_OTHER, os.sched_param(0))
-            os.sched_setaffinity(tid, cpus)
 
 
 def end(groups: set[int], patience_s: float) -> None:
