@@ -10,6 +10,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -135,10 +136,10 @@ def recording(tracefs: Path, folder: Path, choice: TraceChoice = TraceChoice()) 
         until(lambda: _gone(instance))
 
 
-def _read_cpus() -> int:
-    """Of how many this process has the kernel's pages open."""
+def _open_files(name: str) -> int:
+    """How many of tracefs by that name this process has open."""
     files = (os.path.realpath(file) for file in Path("/proc/self/fd").iterdir())
-    return sum(file.endswith("/trace_pipe_raw") for file in files)
+    return sum(file.endswith(f"/{name}") for file in files)
 
 
 def _gone(instance: Path) -> bool:
@@ -154,12 +155,28 @@ def test_it_ends_whole_if_tracefs_is_taken_away_meanwhile(tracefs: Path, tmp_pat
     folder = tmp_path / "pages"
     folder.mkdir()
     with recording(tracefs, folder) as found:
-        until(lambda: _read_cpus() == len(found._cpus))
+        until(lambda: _open_files("trace_pipe_raw") == len(found._cpus))
         subprocess.run(["umount", "--lazy", tracefs], check=True)
         gone_ns = time.monotonic_ns()
         subprocess.run(["true"], check=True)
         found.stop()
         assert found.trace().time_ns[-1] > gone_ns
+
+
+@pytest.mark.parametrize(
+    ("failure", "expected"), [(OSError(12, "no memory"), RtmeterError), (MemoryError(), MemoryError)]
+)
+def test_one_that_could_not_start_leaves_its_instance_free_to_be_removed(
+    failure: Exception,
+    expected: type[Exception],
+    tracefs: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(recorder, "page_form", Mock(side_effect=failure))
+    with pytest.raises(expected), recording(tracefs, tmp_path):
+        pass
+    assert not _open_files("tracing_on")
 
 
 def test_what_is_left_out_is_not_switched_on_nor_missed(tracefs: Path, tmp_path: Path) -> None:

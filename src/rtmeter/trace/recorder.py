@@ -121,7 +121,11 @@ class Recorder:
             self._before = _kernel_threads(self._root)
             self._begin()
         except OSError as error:
+            self._close_switch()
             raise _refused(error) from None
+        except BaseException:
+            self._close_switch()
+            raise
 
     def _new_spool(self) -> Spool:
         return Spool(self._folder, self._cpus, self._form.size, self._chooser, self.most_bytes)
@@ -138,9 +142,7 @@ class Recorder:
             self._switch(on=False)
         self._done.set()
         self._thread.join()
-        if self._on is not None:
-            os.close(self._on)
-        self._on = None
+        self._close_switch()
 
     def pause(self) -> int:
         """Records nothing until resume(); returns since when."""
@@ -249,6 +251,12 @@ class Recorder:
 
     def _open_switch(self) -> None:
         self._on = os.open(self._root.at(self._file("tracing_on")), os.O_WRONLY | os.O_CLOEXEC)
+
+    def _close_switch(self) -> None:
+        """Else nobody could remove the instance."""
+        if self._on is not None:
+            os.close(self._on)
+        self._on = None
 
     def _switch(self, *, on: bool) -> None:
         """By the file as it was opened: whoever mounted tracefs may take it away meanwhile."""
