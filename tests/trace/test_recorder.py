@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import subprocess
 import time
@@ -164,17 +165,18 @@ def test_it_ends_whole_if_tracefs_is_taken_away_meanwhile(tracefs: Path, tmp_pat
 
 
 @pytest.mark.parametrize(
-    ("failure", "expected"), [(OSError(12, "no memory"), RtmeterError), (MemoryError(), MemoryError)]
+    ("failure", "said"),
+    [
+        (OSError(errno.ENOMEM, "No memory"), "no memory .*; see dmesg"),
+        (OSError(errno.EACCES, "Denied"), "denied .*; run rtmeter as root"),
+        (MemoryError("of ours"), "of ours"),
+    ],
 )
 def test_one_that_could_not_start_leaves_its_instance_free_to_be_removed(
-    failure: Exception,
-    expected: type[Exception],
-    tracefs: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    failure: Exception, said: str, tracefs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(recorder, "page_form", Mock(side_effect=failure))
-    with pytest.raises(expected), recording(tracefs, tmp_path):
+    with pytest.raises((RtmeterError, MemoryError), match=said), recording(tracefs, tmp_path):
         pass
     assert not _open_files("tracing_on")
 

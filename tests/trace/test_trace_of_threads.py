@@ -5,8 +5,10 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
+import pytest
+
 from rtmeter.host.root import Root
-from rtmeter.trace.of_threads import call_names_32, functions_of
+from rtmeter.trace.of_threads import ThreadsRecorder, call_names_32, functions_of, ranges_of
 from rtmeter.trace.recorder import offset_ns
 
 
@@ -39,3 +41,21 @@ def test_functions_of_timers_are_found_by_address_and_none_where_the_kernel_hide
 def test_a_clock_is_its_own_offset_from_the_monotonic_one() -> None:
     assert abs(offset_ns(time.CLOCK_MONOTONIC)) < 1_000_000_000
     assert offset_ns(time.CLOCK_REALTIME) > 10**18
+
+
+def test_ids_are_ranges_in_which_the_narrowest_gaps_are_closed_if_these_are_too_many() -> None:
+    assert ranges_of([7, 5, 5, 6, 9]) == [(5, 7), (9, 9)]
+    spread = [1, 3, 7, 8, 20, 22]
+    assert ranges_of(spread) == [(1, 1), (3, 3), (7, 8), (20, 20), (22, 22)]
+    assert ranges_of(spread, 3) == [(1, 3), (7, 8), (20, 22)]
+    assert ranges_of(spread, 1) == [(1, 22)]
+    assert len(ranges_of(range(0, 3000, 5))) == len(ranges_of(range(0, 300, 5))) == 40
+
+
+@pytest.mark.parametrize("step", [1, 2, 13_000])
+def test_a_filter_of_many_threads_is_less_than_a_page(step: int, tmp_path: Path) -> None:
+    tids = range(4_194_303 - 300 * step, 4_194_303, step)
+    recorder = ThreadsRecorder("/none", tmp_path, set(), Root(tmp_path), tids)
+    said = recorder._of("prev_pid", "next_pid", also=100)
+    assert len(said) < 4096
+    assert "prev_pid == 100 || next_pid == 100" in said

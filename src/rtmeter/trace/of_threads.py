@@ -7,6 +7,7 @@ import time
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 from importlib import resources
+from itertools import pairwise
 from pathlib import Path
 
 from rtmeter.explain.marks import Mark
@@ -27,6 +28,10 @@ TICKS = (
 """The kernel's own clock, what it shares out by time and what profilers look by, which wake nobody: their
 events are not recorded."""
 
+_MOST_RANGES = 40
+"""Of ids in a filter, of which the kernel takes less than a page (4 KiB): two fields and ids of seven digits
+make 92 bytes of each."""
+
 _CALLS = ("raw_syscalls/sys_enter", "raw_syscalls/sys_exit")
 _SYMBOLS = "/proc/kallsyms"
 _GREPPED = [word for name in (*FUNCTIONS, *TICKS) for word in ("-e", name)]
@@ -34,7 +39,8 @@ _GREPPED = [word for name in (*FUNCTIONS, *TICKS) for word in ("-e", name)]
 
 
 class ThreadsRecorder(Recorder):
-    """As Recorder, of the threads ``tids`` alone. ``is_32_bit``: their system calls have other numbers."""
+    """As Recorder, of the threads ``tids`` alone; where their ids are more ranges than a filter takes, of
+    threads between some of them, too. ``is_32_bit``: their system calls have other numbers."""
 
     most_bytes = 4 << 30
 
@@ -98,8 +104,8 @@ class ThreadsRecorder(Recorder):
         shutil.rmtree(self._folder, ignore_errors=True)
 
     def _of(self, *fields: str, also: int | None = None) -> str:
-        tids = self._tids if also is None else (*self._tids, also)
-        return " || ".join(f"{field} == {tid}" for tid in tids for field in fields)
+        ranges = ranges_of(self._tids if also is None else (*self._tids, also))
+        return " || ".join(_within(field, *ids) for ids in ranges for field in fields)
 
     def _told_beside(self, recorded: Recorded) -> Recorded:
         calls = recorded.calls
@@ -107,6 +113,19 @@ class ThreadsRecorder(Recorder):
             calls = call_names_32(self._architecture())
         functions = {a: name for a, name in self._functions.items() if name in FUNCTIONS}
         return replace(recorded, calls=calls, functions=functions, marks=self.marks)
+
+
+def ranges_of(ids: Collection[int], most: int = _MOST_RANGES) -> list[tuple[int, int]]:
+    """The first and last of each run of ids that follow one another; if these are too many, of runs that have
+    the narrowest gaps in them."""
+    found = sorted(set(ids))
+    gaps = [at for at in range(1, len(found)) if found[at] - found[at - 1] > 1]
+    widest = sorted(gaps, key=lambda at: found[at - 1] - found[at])[: most - 1]
+    return [(found[begin], found[end - 1]) for begin, end in pairwise([0, *sorted(widest), len(found)])]
+
+
+def _within(field: str, first: int, last: int) -> str:
+    return f"{field} == {first}" if first == last else f"{field} >= {first} && {field} <= {last}"
 
 
 def functions_of(root: Root) -> dict[int, str]:

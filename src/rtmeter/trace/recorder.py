@@ -7,6 +7,7 @@ meanwhile. Of a long run only the surroundings of chosen releases stay (spool.py
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import platform
 import shutil
@@ -355,7 +356,9 @@ def _pages(spool: Spool, cpu: int, spans: Sequence[tuple[int, int]] | None) -> P
 
 def _refused(error: OSError) -> RtmeterError:
     message = f"tracefs refuses: {(error.strerror or str(error)).lower()} ({error.filename})"
-    return RtmeterError(message, field="explain", remedy="run rtmeter as root on the host")
+    denied = error.errno in (errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOENT)
+    remedy = "run rtmeter as root on the host" if denied else "see dmesg, or leave it out"
+    return RtmeterError(message, field="explain", remedy=remedy)
 
 
 def _free(folder: Path) -> str:

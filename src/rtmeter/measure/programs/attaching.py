@@ -227,7 +227,8 @@ class Attached:
             if isinstance(self._recorder, ThreadsRecorderThere):
                 self.anchors = self._recorder.anchors()
             self.offsets_ns = self._offsets_ns()
-            self.marks = sorted(self._recorder.marks, key=lambda mark: mark.time_ns)
+            told = (mark for mark in self._recorder.marks if not self._tids or mark.tid in self._tids)
+            self.marks = sorted(told, key=lambda mark: mark.time_ns)
         return self._trace
 
     @property

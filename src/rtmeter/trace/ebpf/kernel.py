@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import platform
@@ -46,22 +47,29 @@ def make_table(size_bytes: int) -> int:
 
 def load(code: bytes, tracepoint: int, name: str) -> int:
     """A program for a tracepoint, by its id: its descriptor. Raises UnavailableError with the reason."""
-    text = ctypes.create_string_buffer(code, len(code))
-    terms = ctypes.create_string_buffer(_TERMS)
-    log = ctypes.create_string_buffer(_LOG_BYTES)
-    attr = struct.pack(
-        "<IIQQIIQII16sIIIIQIIQII",
-        *(_TRACING, len(code) // 8, ctypes.addressof(text), ctypes.addressof(terms)),
-        *(1, _LOG_BYTES, ctypes.addressof(log), 0, 0, name.encode()[:15]),
-        *(0, _RAW_TRACEPOINT, 0, 0, 0, 0, 0, 0, 0, tracepoint),
-    )
+    with contextlib.suppress(OSError):
+        return _load(code, tracepoint, name)
+    log = ctypes.create_string_buffer(_LOG_BYTES)  # it has no room for a large program, which refuses it
     try:
-        return _call(_PROG_LOAD, attr)
+        return _load(code, tracepoint, name, log)
     except OSError as error:
         said = log.value.decode(errors="replace").strip().splitlines()
         why = next((line for line in reversed(said) if not line.startswith("processed")), "")
         told = (error.strerror or "").lower()
         raise UnavailableError(f"the kernel refuses program {name}: {told} ({why})") from None
+
+
+def _load(code: bytes, tracepoint: int, name: str, log: ctypes.Array[ctypes.c_char] | None = None) -> int:
+    text = ctypes.create_string_buffer(code, len(code))
+    terms = ctypes.create_string_buffer(_TERMS)
+    into = (0, 0, 0) if log is None else (1, _LOG_BYTES, ctypes.addressof(log))
+    attr = struct.pack(
+        "<IIQQIIQII16sIIIIQIIQII",
+        *(_TRACING, len(code) // 8, ctypes.addressof(text), ctypes.addressof(terms)),
+        *(*into, 0, 0, name.encode()[:15]),
+        *(0, _RAW_TRACEPOINT, 0, 0, 0, 0, 0, 0, 0, tracepoint),
+    )
+    return _call(_PROG_LOAD, attr)
 
 
 def attach(program: int) -> int:
