@@ -21,7 +21,7 @@ from rtmeter.host.trust import require_trusted
 from rtmeter.model import LOCAL
 
 _PACKAGES = {"ip": "iproute2", "tc": "iproute2"} | dict.fromkeys(("setpriv", "chrt", "taskset"), "util-linux")
-_GONE_S = 5
+_GONE_S, _LOOK_EVERY_S = 5, 0.02
 
 
 def require_program(name: str, field: str, root: Root = Root()) -> None:  # noqa: B008
@@ -80,8 +80,11 @@ class Companion:
 
     @property
     def exit_code(self) -> int | None:
-        """None while it runs; negative: the signal that ended it."""
-        code = self._popen.poll()
+        """None while it runs; negative: the signal that ended it. Until end() it is not reaped, so that the
+        number of its group is nobody else's."""
+        code: int | None = self._popen.returncode
+        if code is None and (ended := os.waitid(os.P_PID, self.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)):
+            code = ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
         if code is not None and self._died_at is None:
             self._died_at = time.monotonic()
         return code
@@ -122,8 +125,9 @@ class Companion:
 
     def wait(self, limit_s: float) -> None:
         """Until it ends, at most ``limit_s``."""
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            self._popen.wait(limit_s)
+        limit = time.monotonic() + limit_s
+        while self.exit_code is None and time.monotonic() < limit:
+            time.sleep(_LOOK_EVERY_S)
 
     def end(self, how: signal.Signals = signal.SIGTERM, grace_s: float = 5) -> None:
         """Asks it to end (by the signal ``how``, unless it is held), waits, kills what is left of its group,
@@ -134,12 +138,12 @@ class Companion:
             if self._popen.stdin is not None:
                 _hang_up(self._popen.stdin)
             else:
-                self._popen.send_signal(how)
+                os.kill(self.pid, how)
             self.wait(grace_s)
         limit = time.monotonic() + _GONE_S
         while members(self.pid, Root()) and time.monotonic() < limit:
             kill_group(self.pid)
-            time.sleep(0.02)
+            time.sleep(_LOOK_EVERY_S)
         reap(self._popen)  # one that the kernel holds is left to it: it is killed
         STARTED.remove(self.pid)
         self._ended = True
