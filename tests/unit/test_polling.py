@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import random
+from collections import Counter
 from contextlib import nullcontext
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +17,7 @@ from rtmeter.errors import RtmeterError
 from rtmeter.host.root import Root
 from rtmeter.measure.cell import source_of
 from rtmeter.measure.probe import polling
+from rtmeter.measure.probe.polling import PollingThread
 from rtmeter.measure.probe.probes import Probe
 from rtmeter.model import Cell
 
@@ -178,3 +182,27 @@ def test_each_host_has_cpus_of_its_own() -> None:
 
 def test_no_time_passes_on_a_scripted_clock() -> None:
     check(cell("timer", drive="poll"), DDS | {"clock": "scripted"}, machine(1))
+
+
+def test_of_many_that_are_alike_one_too_many_is_refused_at_once() -> None:
+    """Not after every order of them was tried."""
+    asked, probe = cell("timer", **POLL), Probe("x", Path("x"), BARE)
+    polling.check(asked, probe, None, machine(40, "-1"), alike=39)
+    with pytest.raises(RtmeterError, match="has no CPU for each thread that polls"):
+        polling.check(asked, probe, None, machine(40, "-1"), alike=40)
+
+
+def test_they_fit_where_one_of_all_orders_does() -> None:
+    draw, outcomes = random.Random(1), Counter[bool]()
+    for _ in range(2000):
+        some, rest = ([_drawn(draw) for _ in range(draw.randrange(5))] for _ in range(2))
+        orders = product(*(sorted(thread.cpus) for thread in some))
+        kept = [{*order} for order in orders if len({*order}) == len(order)]
+        expected = any(all(thread.cpus - cpus for thread in rest) for cpus in kept)
+        assert polling.fits(some, rest) == expected, (some, rest)
+        outcomes[expected] += 1
+    assert min(outcomes[True], outcomes[False]) > 300
+
+
+def _drawn(draw: random.Random) -> PollingThread:
+    return PollingThread("x", True, frozenset(draw.sample(range(5), draw.randint(1, 3))))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from rtmeter.errors import RtmeterError
@@ -145,7 +146,7 @@ def _ends(
 def _check(cell: Cell, threads: Sequence[PollingThread]) -> None:
     polling = [thread for thread in threads if thread.polls]
     others = [thread for thread in threads if not thread.polls]
-    if not polling or _fits(polling, others, frozenset()):
+    if not polling or fits(polling, others):
         return
     cpus = frozenset[int]().union(*(thread.cpus for thread in polling))
     scheduling = cell.config["scheduling"]
@@ -184,9 +185,24 @@ def _cause(cell: Cell) -> tuple[str, str]:
     return "options", ", ".join(f"{name}={value}" for name, value in options.items())
 
 
-def _fits(polling: Sequence[PollingThread], others: Sequence[PollingThread], kept: frozenset[int]) -> bool:
+def fits(polling: Sequence[PollingThread], others: Sequence[PollingThread]) -> bool:
     """Whether the polling threads can have a CPU each so that every other one has one left."""
-    if not polling:
-        return all(thread.cpus - kept for thread in others)
-    first, *rest = polling
-    return any(_fits(rest, others, kept | {cpu}) for cpu in sorted(first.cpus - kept))
+    sets = {thread.cpus for thread in others}
+    hardest = [cpus for cpus in sets if not any(other < cpus for other in sets)]  # which the rest contain
+    return any(_each_has_one([thread.cpus - {*left} for thread in polling]) for left in product(*hardest))
+
+
+def _each_has_one(allowed: Sequence[frozenset[int]]) -> bool:
+    """A matching by augmenting paths (Kuhn, Naval Research Logistics Quarterly 2, 1955)."""
+    whose: dict[int, int] = {}
+
+    def gets_one(thread: int, tried: set[int]) -> bool:
+        for cpu in allowed[thread]:
+            if cpu not in tried:
+                tried.add(cpu)
+                if cpu not in whose or gets_one(whose[cpu], tried):
+                    whose[cpu] = thread
+                    return True
+        return False
+
+    return all(gets_one(thread, set()) for thread in range(len(allowed)))
