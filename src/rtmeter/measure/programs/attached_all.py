@@ -111,19 +111,20 @@ class Together:
             own = ByAttaching(self._cell)
             rows = self._beside(folder, ".rows-")
             told = self.recording.told if self.recording else None
-            self._following = {
-                task.tid: own.following(task.tid, rows / f"{task.tid}.parquet", told) for task in self.tasks
-            }
-            of_threads = Attached(
-                [*self._following],
-                folder,
-                self._root,
-                is_32_bit=self.program.is_32_bit,
-                follow=[*self._following.values()],
-                told=told,
-            )
-            with self._explained(folder), of_threads as attached:
-                doubts = self._meeting.wait(self.program, self.tasks, self._over)
+            with self._explained(folder):
+                self._following = {
+                    task.tid: own.following(task.tid, rows / f"{task.tid}.parquet", told)
+                    for task in self.tasks
+                }
+                with Attached(
+                    [*self._following],
+                    folder,
+                    self._root,
+                    is_32_bit=self.program.is_32_bit,
+                    follow=[*self._following.values()],
+                    told=told,
+                ) as attached:
+                    doubts = self._meeting.wait(self.program, self.tasks, self._over)
             self._recorded = attached, doubts
         return self._recorded
 

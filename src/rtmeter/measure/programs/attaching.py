@@ -9,16 +9,18 @@ end, or with its death.
 from __future__ import annotations
 
 import os
+import select
 import shutil
+import signal
 import subprocess
 import tempfile
 import threading
 import time
 from collections.abc import Callable, Collection, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from shlex import join
-from typing import Self
+from typing import IO, Self
 
 from rtmeter.conditions.companion import require_program
 from rtmeter.conditions.recorder_there import ThreadsRecorderThere
@@ -27,7 +29,7 @@ from rtmeter.conditions.tracing import require
 from rtmeter.errors import RtmeterError
 from rtmeter.explain.events import Trace
 from rtmeter.explain.marks import Mark
-from rtmeter.host.ending import reap
+from rtmeter.host.ending import STARTED, kill_group, reap
 from rtmeter.host.remote_root import RemoteRoot
 from rtmeter.host.root import Root
 from rtmeter.measure.programs.following import Following
@@ -42,6 +44,7 @@ PREFIX = "rtmeter-attach-"
 GROUP = "rtmeter_attach_"
 """Of the probes of functions: they are the kernel's, not the instance's."""
 
+_STARTS_S, _ENDS_S = 60, 10
 _EVENTS_A_CALL, _CALLS, _ROUNDS = 2, 200, 10
 _AT = "/sys/kernel/tracing"
 
@@ -146,19 +149,25 @@ class Attached:
 
     def __exit__(self, kind: object, *_: object) -> None:
         end_ns = None
-        try:
+
+        def end(one: Following) -> None:
+            one.end(end_ns, given_up=kind is not None)
+
+        def tidy(failed: object, *_: object) -> None:
+            if kind or failed:
+                self._recorder.tidy()
+
+        with ExitStack() as ends:  # all of them, whichever raises
+            ends.push(tidy)
+            if self._told is not None:
+                ends.callback(self._told.end)
+            for one in self._follow:
+                ends.callback(end, one)
             with self._stack:
                 self._recorder.stop()
             if kind is None and self._follow:
                 self._hand_on()
                 end_ns = self.end_ns
-        finally:
-            for one in self._follow:
-                one.end(end_ns, given_up=kind is not None)
-            if self._told is not None:
-                self._told.end()
-            if kind is not None:
-                self._recorder.tidy()
 
     def _hand_on(self) -> None:
         """What was not handed on as it came."""
@@ -260,21 +269,37 @@ def _helped(name: str, group: str, root: Root) -> Iterator[int]:
     )
     assert helper.stdin is not None and helper.stdout is not None
     try:
-        said, _, pid = helper.stdout.readline().strip().rpartition(" ")
+        said, _, pid = _first_line(helper, helper.stdout).strip().rpartition(" ")
         if said != "there" or not pid.isdecimal():
             said = f"{said} {pid}".strip()
             if ssh is not None and not said and helper.stderr is not None:  # which has ended
-                raise ssh.failed(helper.stderr.read(), helper.wait(10))
+                code = _ended(helper)
+                raise ssh.failed(helper.stderr.read(), code)
             remedy = "in a container, run it with --privileged; else see CONFIG_TRACING and dmesg"
             raise RtmeterError(f"gets no trace instance: {said}", field=FIELD, remedy=remedy)
         yield int(pid)
     finally:
         helper.stdin.close()
-        try:
-            helper.wait(10)
-        except subprocess.TimeoutExpired:
-            helper.kill()
-            reap(helper)
+        _ended(helper)
+
+
+def _first_line(helper: subprocess.Popen[str], stdout: IO[str]) -> str:
+    """What it says at first; until then it may be killed, after that it has an instance to remove."""
+    STARTED.add(helper.pid)
+    try:
+        ready, _, _ = select.select([stdout], [], [], _STARTS_S)
+        return stdout.readline() if ready else f"its helper said nothing in {_STARTS_S} s"
+    finally:
+        STARTED.remove(helper.pid)
+
+
+def _ended(helper: subprocess.Popen[str]) -> int:
+    """Its exit code; it is killed if it does not end by itself."""
+    with suppress(subprocess.TimeoutExpired):
+        return helper.wait(_ENDS_S)
+    kill_group(helper.pid)
+    reap(helper)
+    return -signal.SIGKILL
 
 
 def place(root: Root, tracefs: str, group: str, probes: Sequence[str]) -> None:
