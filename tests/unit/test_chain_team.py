@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -12,6 +14,7 @@ import pytest
 from log_frames import header
 from sample_logs import FILE_HEAD, json_frame, row_frame
 
+from memory import PEAK_KIB
 from rtmeter.campaign.chain_option import graph_of
 from rtmeter.campaign.rules import settle
 from rtmeter.cli import invoke
@@ -170,11 +173,53 @@ def test_a_log_that_lacks_rows_is_whole_until_the_last_stamp_before_them(
         nothing = {name: [0, 0] for name in ("stage", *COLUMNS)}
         return first, columns(**nothing | {"sent_ns": [10 + first, 15 + first]})
 
-    reader = SimpleNamespace(frames=lambda: iter([frame(0), frame(5)]), missing=missing)
+    reader = SimpleNamespace(frames=lambda: iter([frame(0), frame(5)]), missing=missing, rows=4)
     process = ChainProcess("slow", ("slow",), True)
     metas: Any = {process: (reader, LogMeta(counters={"overflow": overflow}))}
     monkeypatch.setattr(chain_record, "analyse", lambda *_given, **about: about["whole_until_ns"])
     assert chain_record._result(config, Outcome("complete", None, ()), metas) == whole
+
+
+def test_the_rows_of_a_process_of_several_stages_are_each_stages_own_in_their_order(
+    config: dict[str, Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draw = np.random.default_rng(1)
+    frames = [{name: draw.integers(0, 3, n) for name in ("stage", *COLUMNS)} for n in (7, 1, 12)]
+    reader = SimpleNamespace(frames=lambda: enumerate(frames), missing=[], rows=25)
+    metas: Any = {ChainProcess("sensors", ("fast", "gyro"), True): (reader, LogMeta())}
+    monkeypatch.setattr(chain_record, "analyse", lambda _graph, rows, **_about: rows)
+    found: Any = chain_record._result(config, Outcome("complete", None, ()), metas)
+    for number, stage in enumerate(("fast", "gyro")):
+        for name in COLUMNS:
+            expected = [v for f in frames for v, s in zip(f[name], f["stage"], strict=True) if s == number]
+            assert found[stage][name].tolist() == expected
+
+
+def test_reading_takes_the_memory_of_the_rows_once() -> None:
+    """Whole arrays of eight bytes a value, of frames that are gone by then."""
+    code = f"""
+from types import SimpleNamespace
+import numpy as np
+from rtmeter.measure.team import chain_record
+from rtmeter.measure.team.chain_processes import ChainProcess
+from rtmeter.model import Outcome
+from rtmeter.samples.meta import LogMeta
+{PEAK_KIB}
+COUNT, ROWS, NAMES = 4000, 500, ("stage", *chain_record.COLUMNS)
+def frames():
+    for number in range(COUNT):
+        yield number * ROWS, dict(zip(NAMES, np.zeros((len(NAMES), ROWS), np.int64)))
+reader = SimpleNamespace(frames=frames, missing=[], rows=COUNT * ROWS)
+chain_record.graph_of = chain_record.warm_ups = chain_record.overdue_ns = lambda *_: None
+chain_record.analyse = lambda _, rows, **about: rows
+config = {{"graph": {{"stages": [{{"name": "a"}}]}}, "loss_timeout_ns": 1}}
+before = peak_kib()
+metas = {{ChainProcess("a", ("a",), True): (reader, LogMeta())}}
+rows = chain_record._result(config, Outcome("complete", None, ()), metas)
+print((peak_kib() - before << 10) / sum(column.nbytes for column in rows["a"].values()))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert 0.9 < float(done.stdout) < 1.3
 
 
 def left_alone(folder: Path, measurement: str, config: Any, logs: dict[str, tuple[Any, str | None]]) -> None:

@@ -151,7 +151,7 @@ def analyse(
             for way in range(graph.ways[name]):
                 before = _Before(name, logs[name], way, whole_ns)
                 mine = log["way"] == first + way
-                rows = {column: log[column][mine] for column in COLUMNS}
+                rows = log if mine.all() else {column: log[column][mine] for column in COLUMNS}
                 ways[stage.name, first + way] = _passed_on(
                     stage, before, ways[name, way], rows, ended_ns - loss_timeout_ns, found
                 )

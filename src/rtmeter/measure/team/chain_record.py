@@ -24,7 +24,7 @@ from rtmeter.samples import LogReader, write_columns
 from rtmeter.samples.meta import LogMeta
 from rtmeter.statistics.chain import COLUMNS, ChainResult, PathResult, analyse
 from rtmeter.statistics.order import describe
-from rtmeter.statistics.quantities import Columns
+from rtmeter.statistics.quantities import Columns, Ints
 
 _NOTHING = {name: np.empty(0, dtype=np.int64) for name in COLUMNS}
 _NAMES = ("stage", *COLUMNS)
@@ -75,15 +75,12 @@ def _result(config: Mapping[str, Any], outcome: Outcome, metas: Metas) -> ChainR
     rows = {name: _NOTHING for stage in config["graph"]["stages"] for name in [stage["name"]]}
     whole_until_ns: dict[str, int] = {}
     for process, (reader, meta) in metas.items():
-        frames = list(reader.frames())
-        whole = {name: np.concatenate([_NOTHING["status"], *(f[name] for _, f in frames)]) for name in _NAMES}
-        for number, stage in enumerate(process.stages):
-            mine = whole["stage"] == number
-            rows[stage] = {name: whole[name][mine] for name in COLUMNS}
+        stages, last_ns = _rows_of(reader, process)
+        rows |= stages
         if reader.missing or meta.counters.get("overflow"):
             first = 0 if meta.counters.get("overflow") else reader.missing[0][0]
-            before = [f for k, f in frames if first is None or k < first]
-            whole_until_ns |= dict.fromkeys(process.stages, _last_ns(dict(enumerate(before))))
+            before = (last for k, last in last_ns if first is None or k < first)
+            whole_until_ns |= dict.fromkeys(process.stages, max(before, default=0))
     graph = graph_of(config)
     ended_ns = _UNTIL_THE_END if outcome.status == "complete" else _last_ns(rows)
     return analyse(
@@ -95,6 +92,24 @@ def _result(config: Mapping[str, Any], outcome: Outcome, metas: Metas) -> ChainR
         overdue_ns=overdue_ns(config, graph),
         whole_until_ns=whole_until_ns,
     )
+
+
+def _rows_of(
+    reader: LogReader, process: ChainProcess
+) -> tuple[dict[str, dict[str, Ints]], list[tuple[int, int]]]:
+    """The log of each of its stages, and of every frame its first row and the last stamp. What is in the file
+    is held once: an array takes memory as it is filled."""
+    rows = {stage: {name: np.empty(reader.rows, np.int64) for name in COLUMNS} for stage in process.stages}
+    counts = dict.fromkeys(process.stages, 0)
+    last_ns: list[tuple[int, int]] = []
+    for k, frame in reader.frames():
+        for number, stage in enumerate(process.stages):
+            mine = frame["stage"] == number
+            begin, counts[stage] = counts[stage], counts[stage] + int(np.count_nonzero(mine))
+            for name, column in rows[stage].items():
+                column[begin : counts[stage]] = frame[name][mine]
+        last_ns.append((k, _last_ns({"": frame})))
+    return {stage: {name: rows[stage][name][:n] for name in COLUMNS} for stage, n in counts.items()}, last_ns
 
 
 def _last_ns(rows: Mapping[Any, Columns]) -> int:
