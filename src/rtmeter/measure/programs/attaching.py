@@ -102,7 +102,7 @@ class Attached:
         told: ToldReleases | None = None,
     ) -> None:
         self._probes, self._follow, self._told = probes, tuple(follow), told
-        self._tids, self._folder, self._root, self._is_32_bit = tuple(tids), folder, root, is_32_bit
+        self._tids, self._folder, self._root, self._is_32_bit = frozenset(tids), folder, root, is_32_bit
         self.by = TRACEFS if probes is not None else by
         self.not_ebpf: str | None = None
         self.event_ns: float | None = None
