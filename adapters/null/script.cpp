@@ -46,7 +46,7 @@ bool is_edge(const std::string& name, const rtm_run& run) {
   if (middle == std::string::npos) return false;
   const std::string from = name.substr(0, middle), to = name.substr(middle + 1);
   if (run.measurement == RTM_ROUNDTRIP) return from == "ping" && is_numbered(to, "subscriber");
-  if (run.measurement == RTM_DISCOVERY) return is_numbered(from, "p") && is_numbered(to, "p");
+  if (run.measurement == RTM_DISCOVERY) return is_numbered(from, "p") && is_numbered(to, "p") && from != to;
   return run.measurement == RTM_CHAIN;
 }
 
@@ -130,9 +130,11 @@ const Column* find(const std::string& name) {
   return column == std::end(kColumns) ? nullptr : column;
 }
 
-std::string known_columns() {
+std::string known_columns(const rtm_run& run) {
   std::string known = "known: ";
   for (const Column& column : kColumns) known += std::string(column.name) + ", ";
+  if (run.measurement == RTM_DISCOVERY) known += "p0>p1 of any two participants, ";
+  if (run.measurement == RTM_ROUNDTRIP) known += "ping>subscriber2 and so on, ";
   return known + "fate";
 }
 
@@ -140,7 +142,7 @@ void check_header(const Cells& names, const rtm_run& run, const std::string& pat
   for (const std::string& name : names) {
     const Place place{path.c_str(), 1, name};
     if (find(name) == nullptr && name != "fate" && !is_edge(name, run))
-      throw place.error(name, "is not a column of a script", known_columns());
+      throw place.error(name, "is not a column of a script", known_columns(run));
     if (std::count(names.begin(), names.end(), name) > 1) throw place.error(name, "stands twice", "keep one");
   }
   for (const std::string& name : needed(run))

@@ -283,7 +283,7 @@ def test_an_adapter_that_tells_of_no_matches_is_refused_by_name(capsys: pytest.C
     assert "does not measure discovery" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("edge", ["p0>q1", "p>p1", "p0>", "participant0>participant1"])
+@pytest.mark.parametrize("edge", ["p0>q1", "p>p1", "p0>", "p0>p0", "participant0>participant1"])
 def test_a_script_of_a_pair_that_no_participants_can_be_is_refused(tmp_path: Path, edge: str) -> None:
     (tmp_path / "script.csv").write_text(f"{edge}\n7\n")
     line = ("measure", "discovery", "--adapter", "null", "--participants", "3", "--script", "script.csv")

@@ -90,6 +90,11 @@ def test_too_little_evidence_is_inconclusive(folder: Path) -> None:
     assert (tried["value"], tried["outcome"], tried["n"], tried["misses"]) == (101, "inconclusive", 2_000, 20)
 
 
+def test_fewer_runs_at_most_than_each_value_has_are_refused(folder: Path) -> None:
+    done = search(folder, "constant.csv", "--repeat", "5", "--most-repeats", "2")
+    assert done.code == 1 and "--most-repeats = 2: is less than --repeat 5; " in done.err
+
+
 def test_releases_that_cannot_pass_are_not_measured(folder: Path) -> None:
     done = search(folder, "constant.csv", "--samples", "50")
     assert (done.code, done.json["outcome"], cells(done)) == (3, "inconclusive", {})

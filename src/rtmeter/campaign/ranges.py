@@ -47,8 +47,11 @@ def ends(name: str, text: str) -> tuple[int, int]:
     if not dots:
         raise _refused(name, text, "is no range", "write e.g. 16B..8MiB, or 10..10kHz")
     low, high = _one(name, first, text), _one(name, last, text)
-    if not min(1, BESIDE.get(name, 1)) <= low < high:
-        raise _refused(name, text, "does not go up", "write the lower end first, above zero")
+    least = min(1, BESIDE.get(name, 1))
+    if low < least:
+        raise _refused(name, text, f"begins at {low:,}", f"begin at {least}")
+    if low >= high:
+        raise _refused(name, text, "does not go up", "write the lower end first")
     return low, high
 
 
@@ -65,7 +68,11 @@ def values_of(name: str, text: str) -> list[int]:
         if low == 0:
             raise _refused(name, text, "has no equal ratios from 0 on", "begin at 1, or leave /N out")
         ratios = (step / (int(count) - 1) for step in range(int(count)))
-        return sorted({round(low * (high / low) ** ratio) for ratio in ratios})
+        values = sorted({round(low * (high / low) ** ratio) for ratio in ratios})
+        if len(values) < int(count):
+            remedy = f"ask for {len(values)} values or fewer, or for ends that lie further apart"
+            raise _refused(name, text, f"has no {int(count)} values", remedy)
+        return values
     if name == "payload":
         steps = range(math.ceil(math.log(high / low, _SIZES_APART)))
         return [*(low * _SIZES_APART**step for step in steps), high]

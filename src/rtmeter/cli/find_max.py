@@ -59,8 +59,14 @@ def command(
     ] = None,
     repeat: Annotated[int, typer.Option(min=1, max=100, help="Runs of each value.")] = 3,
     most_repeats: Annotated[
-        int, typer.Option(min=1, max=1000, help="Runs of a value that is undecided, at most.")
-    ] = 10,
+        int | None,
+        typer.Option(
+            min=1,
+            max=1000,
+            help="Runs of a value that is undecided, at most (default: 10, or --repeat).",
+            show_default=False,
+        ),
+    ] = None,
     resume: Annotated[bool, typer.Option("--resume", help="Go on with the last such search.")] = False,
     out: Annotated[Path, typer.Option("--out", "-o", help="Folder of the results.")] = Path("results"),
     wait: Annotated[bool, WaitOption] = False,
@@ -79,7 +85,11 @@ def command(
     options, text = _options(find_max, rate, given)
     low, high = ends(find_max, text)
     near = 0.0 if within is None else share("--within", within)
-    asked = largest.SearchAsked(find_max, low, high, options, repeat, max(repeat, most_repeats), near)
+    most = max(repeat, 10) if most_repeats is None else most_repeats
+    if most < repeat:
+        message, remedy = f"is less than --repeat {repeat}", "give it more, or --repeat less"
+        raise RtmeterError(message, field="--most-repeats", value=most, remedy=remedy)
+    asked = largest.SearchAsked(find_max, low, high, options, repeat, most, near)
     try:
         cells = [asked.cells(value, 1)[0] for value in (low, high)]
         for cell in cells if find_max in COUNTED else cells[:1]:  # one further decides for all
