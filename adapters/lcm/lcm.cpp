@@ -146,7 +146,7 @@ class Lcm final : public rtmeter::Adapter {
   // it was interrupted.
   bool dispatch(std::int64_t timeout_ns, int most) {
     pollfd sources[2] = {{fd_, POLLIN, 0}, {wake_, POLLIN, 0}};
-    const timespec left{timeout_ns / kS, timeout_ns % kS};
+    const timespec left{static_cast<time_t>(timeout_ns / kS), static_cast<long>(timeout_ns % kS)};
     if (ppoll(sources, 2, timeout_ns >= kForever ? nullptr : &left, nullptr) <= 0) return false;
     eventfd_t times = 0;
     const bool interrupted = (sources[1].revents & POLLIN) != 0 && eventfd_read(wake_, &times) == 0;

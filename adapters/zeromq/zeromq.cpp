@@ -250,7 +250,9 @@ class Zeromq final : public rtmeter::Adapter {
     long left_ms = timeout_ns >= kForever ? -1 : static_cast<long>((timeout_ns + kMs - 1) / kMs);
     if (timer_ != wake_ && left_ms != 0) {
       itimerspec once{};  // for ever: never
-      if (left_ms > 0) once.it_value = {timeout_ns / (1000 * kMs), timeout_ns % (1000 * kMs)};
+      if (left_ms > 0)
+        once.it_value = {static_cast<time_t>(timeout_ns / (1000 * kMs)),
+                         static_cast<long>(timeout_ns % (1000 * kMs))};
       timerfd_settime(timer_, 0, &once, nullptr);
       left_ms = -1;
     }

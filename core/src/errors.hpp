@@ -2,6 +2,7 @@
 #pragma once
 
 #include <exception>
+#include <new>
 #include <stdexcept>
 #include <string>
 #include <utility>
@@ -24,6 +25,10 @@ class Failure : public std::runtime_error {
 // Any exception as what the user sees: a middleware's says no more than a text.
 inline Failure as_failure(const std::exception& error) {
   if (const auto* failure = dynamic_cast<const Failure*>(&error)) return *failure;
+  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr)
+    return {
+        "memory", "", "there is not enough for what the run asks for",
+        "give a smaller payload, a shorter loss timeout or fewer samples, or raise the limit (ulimit -v)"};
   return {"probe", "", error.what(), "see the middleware's own messages on standard error"};
 }
 

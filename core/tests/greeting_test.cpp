@@ -33,7 +33,7 @@ TEST(Greetings, AreTwentyMillisecondsApartHoweverSoonTheyAreAnswered) {
     ASSERT_EQ(sent.sequence, RTM_SEQUENCE_HELLO);
     greetings.push_back(hand.clock.at_ns);
     answers.push_back(sent);
-    if (greetings.size() == 6) first_release_told() = 1;
+    if (greetings.size() == 6) told_to_go() = 1;
   };
   hand.middleware.wait = [&](std::int64_t timeout_ns) {
     hand.clock.at_ns += answers.empty() ? timeout_ns : std::min<std::int64_t>(timeout_ns, 10);
@@ -41,7 +41,7 @@ TEST(Greetings, AreTwentyMillisecondsApartHoweverSoonTheyAreAnswered) {
   };
   hand.clock.at_ns = 0;
   hand.measurement->set_up();
-  first_release_told() = 0;
+  told_to_go() = 0;
   constexpr std::int64_t kApart = 20'000'000;
   EXPECT_EQ(greetings, (std::vector<std::int64_t>{0, 10, 10 + kApart, 10 + 2 * kApart, 10 + 3 * kApart,
                                                   10 + 4 * kApart}));
@@ -115,16 +115,16 @@ TEST(FurtherPublisher, SaysHowManyOfItsMessagesWereTaken) {
   ByHand hand(publisher_by_hand());
   std::vector<std::uint64_t> taken;
   const auto take = [&](const Sent& sent) { taken.push_back(sent.sequence); };
-  first_release_told() = 0;
+  told_to_go() = 0;
   hand.clock.on_sleep = [&] {
     const std::size_t slept = hand.clock.sleeps.size();
-    if (slept == 3) first_release_told() = 1;
+    if (slept == 3) told_to_go() = 1;
     hand.middleware.publish = slept < 4 || slept == 5 ? nullptr : std::function<void(const Sent&)>(take);
-    if (slept == 9) first_release_told() = -1;
+    if (slept == 9) told_to_go() = -1;
     if (slept == 10) hand.stop = true;
   };
   hand.run();
-  first_release_told() = 0;
+  told_to_go() = 0;
   EXPECT_EQ(taken, (std::vector<std::uint64_t>{publication::sequence(2, 0), publication::sequence(2, 2),
                                                publication::sequence(2, 3), publication::sequence(2, 4),
                                                publication::sequence(2, 5)}));
@@ -137,10 +137,10 @@ std::vector<std::int64_t> published_after_a_stall(std::int64_t takes_ns) {
   ByHand hand(publisher_by_hand());
   std::vector<std::int64_t> at_ns;
   const auto look = [&] {
-    if (hand.clock.at_ns >= 750) first_release_told() = -1;
+    if (hand.clock.at_ns >= 750) told_to_go() = -1;
     hand.stop = hand.measurement->silent_ns() != kAbsent;
   };
-  first_release_told() = 1;
+  told_to_go() = 1;
   hand.clock.late_ns[300] = 450;
   hand.middleware.publish = [&](const Sent& sent) {
     EXPECT_EQ(sent.sequence, publication::sequence(2, at_ns.size()));
@@ -151,7 +151,7 @@ std::vector<std::int64_t> published_after_a_stall(std::int64_t takes_ns) {
   };
   hand.clock.on_sleep = look;
   hand.run();
-  first_release_told() = 0;
+  told_to_go() = 0;
   return at_ns;
 }
 

@@ -75,5 +75,15 @@ TEST(ControlGroup, AnUnknownControllerIsLookedForInTheUnifiedHierarchy) {
   EXPECT_TRUE(!group || group->version == 2);
 }
 
+// Of the core's own error nothing is lost; of another's there is a text; of memory that is not there not even
+// that.
+TEST(AsFailure, SaysWhatTheUserSees) {
+  EXPECT_EQ(as_failure(Failure("f", "v", "m", "r")).value(), "v");
+  EXPECT_STREQ(as_failure(std::runtime_error("said")).what(), "said");
+  const Failure memory = as_failure(std::bad_alloc());
+  EXPECT_EQ(memory.field(), "memory");
+  EXPECT_CONTAINS(memory.remedy(), "a smaller payload");
+}
+
 }  // namespace
 }  // namespace rtmeter

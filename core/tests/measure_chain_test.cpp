@@ -162,9 +162,9 @@ TEST(Chains, OnlyWhoHearsWaitsInTheMiddleware) {
     chain.middleware.wait = [&](std::int64_t timeout_ns) { ++waits, chain.clock.at_ns += timeout_ns; };
     chain.measurement->set_up();
     chain.clock.at_ns = waits = 0;
-    first_release_told() = 100;
+    told_to_go() = 100;
     const auto tell_end = [&] {
-      if (chain.measurement->silent_ns() == 200) first_release_told() = chain.clock.at_ns;
+      if (chain.measurement->silent_ns() == 200) told_to_go() = chain.clock.at_ns;
     };
     chain.clock.on_sleep = tell_end;
     chain.middleware.wait = [&](std::int64_t timeout_ns) {
@@ -172,7 +172,7 @@ TEST(Chains, OnlyWhoHearsWaitsInTheMiddleware) {
       tell_end();
     };
     chain.measurement->run();
-    first_release_told() = 0;
+    told_to_go() = 0;
     EXPECT_EQ(waits, hears ? 3 : 0);
     EXPECT_EQ(chain.clock.sleeps,
               hears ? std::vector<std::int64_t>{} : (std::vector<std::int64_t>{100, 200, 20'000'200}));
@@ -197,14 +197,14 @@ TEST(Chains, WhoHasSentItsLastHearsTheOthersUntilItIsToldTheEnd) {
   chain.middleware.wait = [&](std::int64_t timeout_ns) {
     chain.clock.at_ns += std::min<std::int64_t>(timeout_ns, kLater);
     if (chain.clock.at_ns < kLater) return;
-    if (passed_on_at_ns.empty()) first_release_told() = chain.clock.at_ns + kLater;
+    if (passed_on_at_ns.empty()) told_to_go() = chain.clock.at_ns + kLater;
     chain.middleware.deliver("x", of_x[passed_on_at_ns.size()]);
   };
   chain.measurement->set_up();
   chain.clock.at_ns = 0;
-  first_release_told() = 100;
+  told_to_go() = 100;
   chain.measurement->run();
-  first_release_told() = 0;
+  told_to_go() = 0;
   EXPECT_EQ(chain.measurement->silent_ns(), 200);
   EXPECT_EQ(passed_on_at_ns, (std::vector<std::int64_t>{100'000'200, 100'000'200 + kLater}));
   EXPECT_EQ(chain.clock.at_ns, 100'000'200 + kLater);

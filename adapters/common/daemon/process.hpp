@@ -18,6 +18,7 @@
 #include <cstring>
 #include <sstream>
 #include <string>
+#include <system_error>
 #include <thread>
 
 namespace rtmeter_daemon {
@@ -76,6 +77,7 @@ inline void become_ordinary(int output) {
 class ProcessWatch {
  public:
   ProcessWatch(const char* name, pid_t pid) {
+    if (done_.fd < 0) throw std::system_error(errno, std::generic_category(), "eventfd");
     const int process = static_cast<int>(syscall(SYS_pidfd_open, pid, 0U));
     if (process < 0) {
       gone_.store(errno == ESRCH);

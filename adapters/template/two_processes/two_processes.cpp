@@ -3,8 +3,10 @@
 // probe, told apart by run.role; the core sends the messages by which they find each other (sequence
 // RTM_SEQUENCE_HELLO) like any other, again and again until one is answered: they need no code here. The
 // middleware is the toy of tiny_udp.hpp: put yours in its place.
+#include <charconv>
 #include <functional>
 #include <string>
+#include <system_error>
 
 #include "rtmeter/adapter.hpp"
 #include "tiny_udp.hpp"
@@ -110,10 +112,13 @@ class TwoProcesses final : public rtmeter::Adapter {
 
   void look_for(const std::string& endpoint) {
     const std::size_t colon = endpoint.rfind(':');
-    if (colon == std::string::npos)
+    const char* const end = endpoint.data() + endpoint.size();
+    int port = 0;
+    const auto [after, error] = std::from_chars(endpoint.data() + colon + 1, end, port);  // npos + 1 is 0
+    if (colon == std::string::npos || error != std::errc{} || after != end)
       throw rtmeter::SetupError("option endpoint", endpoint, "is no ADDRESS:PORT of a server",
                                 "start the server first, and give what it prints as its endpoint");
-    end_.look_for(endpoint.substr(0, colon), std::stoi(endpoint.substr(colon + 1)));
+    end_.look_for(endpoint.substr(0, colon), port);
   }
 
   tiny_udp::End end_;

@@ -97,7 +97,7 @@ class FurtherPublisher final : public Measurement {
   }
 
  private:
-  static std::int64_t told() noexcept { return first_release_told().load(std::memory_order_acquire); }
+  static std::int64_t told() noexcept { return told_to_go().load(std::memory_order_acquire); }
   void pause() noexcept { b_.clock.sleep_until_ns(b_.clock.now_ns() + 20'000'000); }
   rtm_message message(std::uint64_t k) noexcept {
     return payload_.message(publication::sequence(number_, k));

@@ -133,7 +133,7 @@ class Chain final : public Measurement {
     if (b_.clock.scripted()) {
       t0_ns_ = b_.clock.first_release_ns(b_.config.period_ns);
     } else {
-      while ((t0_ns_ = first_release_told().load(std::memory_order_acquire)) == 0) {
+      while ((t0_ns_ = told_to_go().load(std::memory_order_acquire)) == 0) {
         if (stopped()) return false;
         greet();
         hear_until(b_.clock.now_ns() + kAgain);
@@ -152,13 +152,13 @@ class Chain final : public Measurement {
       end_ns_ = now_ns + b_.config.chain->drain_ns;
       return;
     }
-    first_release_told().store(0, std::memory_order_release);  // waits for the others, as at the start
+    told_to_go().store(0, std::memory_order_release);  // waits for the others, as at the start
     silent_ns_.store(now_ns, std::memory_order_release);
   }
   // When to look whether the end has been told.
   std::int64_t look_again_ns() noexcept {
     if (silent_ns() == kAbsent || end_ns_ != INT64_MAX) return INT64_MAX;
-    const std::int64_t told_ns = first_release_told().load(std::memory_order_acquire);
+    const std::int64_t told_ns = told_to_go().load(std::memory_order_acquire);
     if (told_ns != 0) end_ns_ = told_ns;
     return told_ns != 0 ? told_ns : b_.clock.now_ns() + kAgain;
   }

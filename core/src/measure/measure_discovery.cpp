@@ -238,7 +238,7 @@ class Discovery final : public Measurement {
       grid_ = {b_.clock.first_release_ns(b_.config.period_ns), b_.config.period_ns};
     } else {
       std::int64_t told_ns = 0;
-      while ((told_ns = first_release_told().load(std::memory_order_acquire)) == 0) {
+      while ((told_ns = told_to_go().load(std::memory_order_acquire)) == 0) {
         if (stopped()) return false;
         wait_beforehand();
       }

@@ -92,7 +92,7 @@ class Client final : public Asker<columns(kStamped), kSent, kReceived, kFree> {
   void greet_all() {
     constexpr std::int64_t kAgain = 20'000'000;
     const std::int64_t give_up_ns = b_.clock.now_ns() + b_.config.connect_timeout_ns;
-    while (first_release_told().load(std::memory_order_acquire) == 0 && !stopped()) {
+    while (told_to_go().load(std::memory_order_acquire) == 0 && !stopped()) {
       if (b_.clock.now_ns() >= give_up_ns)
         throw Failure(
             "beside",

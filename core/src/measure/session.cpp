@@ -36,7 +36,7 @@ void put_path(Json& object, const std::string& path, const std::string& value, b
   }
 }
 
-// `measures`, `second_topic`, `chosen` and what these begin are lists even with one entry.
+// These, and what these begin, are lists even with one entry.
 bool is_list(const std::string& key) {
   const auto begins = [&](const char* start) { return key.rfind(start, 0) == 0; };
   return key == "measures" || key == "second_topic" || key == "beside" || key == "background" ||

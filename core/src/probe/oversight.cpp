@@ -56,7 +56,7 @@ void Oversight::look() {
 void Oversight::note_silence() {
   if (run_.clock.scripted() || run_.config.only_serves()) return;
   const std::int64_t now_ns = run_.clock.now_ns();
-  const bool waits = run_.config.only_waits() && first_release_told().load(std::memory_order_acquire) == 0;
+  const bool waits = run_.config.only_waits() && told_to_go().load(std::memory_order_acquire) == 0;
   if (const std::uint64_t seen = run_.progress.seen(); seen != seen_ || heard_ns_ == 0 || waits) {
     seen_ = seen;
     heard_ns_ = now_ns;

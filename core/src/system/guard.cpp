@@ -31,7 +31,7 @@ bool standard_input_closed() {
   char line[64] = "";
   const ssize_t got = read(STDIN_FILENO, line, sizeof line - 1);
   for (const char* at = line; (at = std::strstr(at, "go ")) != nullptr; at += 3)
-    first_release_told().store(std::strtoll(at + 3, nullptr, 10), std::memory_order_release);
+    told_to_go().store(std::strtoll(at + 3, nullptr, 10), std::memory_order_release);
   return got <= 0;
 }
 
@@ -46,7 +46,7 @@ sigset_t ending_signals() noexcept {
   return set;
 }
 
-std::atomic<std::int64_t>& first_release_told() noexcept {
+std::atomic<std::int64_t>& told_to_go() noexcept {
   static std::atomic<std::int64_t> told{0};
   return told;
 }

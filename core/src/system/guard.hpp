@@ -20,9 +20,11 @@ sigset_t ending_signals() noexcept;
 // Gives a thread the highest real-time priority that is permitted; false if none is.
 bool put_first(int tid) noexcept;
 
-// When the first release of a chain is (CLOCK_MONOTONIC), as standard input has told it ("go N"); 0 until
-// then.
-std::atomic<std::int64_t>& first_release_told() noexcept;
+// N of the last "go N" that standard input has told, 0 until then: of a chain when its first release is, and
+// later, once it has been set to 0 again, when all has ended; of a discovery when it begins
+// (CLOCK_MONOTONIC). Of others beside a round trip 1 once all have heard each other, -1 once the client has
+// ended.
+std::atomic<std::int64_t>& told_to_go() noexcept;
 
 class Guard {
  public:
