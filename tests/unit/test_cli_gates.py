@@ -127,3 +127,21 @@ def test_junit_without_gates_has_a_case_for_each_cell(capsys: Captured) -> None:
     assert case.get("name") == "is not worse" and failure is not None
     assert str(failure.get("message")).startswith("worse: p50, p90, p99")
     assert "--junit = 'none/out.xml': cannot be written" in compare("a b --junit none/out.xml", capsys)[1]
+
+
+def test_junit_has_an_error_for_what_is_not_told(capsys: Captured) -> None:
+    for side in "ab":
+        write_wakeups(Path(side) / "cell", draw(ord(side), 150))
+    code, said = compare("a b --junit out.xml", capsys)
+    assert code == exit_codes.INCONCLUSIVE and "not told" in said
+    suite = ElementTree.parse("out.xml").getroot()
+    error = suite.find("testcase/error")
+    assert suite.get("errors") == "1" and error is not None
+    assert str(error.get("message")).startswith("not told: half or twice as much")
+
+
+def test_junit_of_names_with_control_characters_is_xml(capsys: Captured) -> None:
+    for side in ("a\x01<&>", "b"):
+        write_wakeups(Path(side) / "cell", draw(1))
+    assert cli.invoke(["compare", "a\x01<&>", "b", "--junit", "out.xml", "--gate", "p50<+5%\x0b"]) == 0
+    assert ElementTree.parse("out.xml").getroot().get("name") == r"a\x01<&> against b"
