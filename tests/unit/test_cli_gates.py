@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import re
+import sys
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -145,3 +147,18 @@ def test_junit_of_names_with_control_characters_is_xml(capsys: Captured) -> None
         write_wakeups(Path(side) / "cell", draw(1))
     assert cli.invoke(["compare", "a\x01<&>", "b", "--junit", "out.xml", "--gate", "p50<+5%\x0b"]) == 0
     assert ElementTree.parse("out.xml").getroot().get("name") == r"a\x01<&> against b"
+
+
+@pytest.mark.parametrize("line", ["compare a b --gate p50<+5% --junit out.xml", "verdict a --deadline 1us"])
+def test_who_has_seen_enough_still_gets_junit_and_the_exit_code(
+    line: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one("a", 1)
+    one("b", 2, 1.2)
+    reads, writes = os.pipe()
+    os.close(reads)
+    with os.fdopen(writes, "w") as nobody:
+        monkeypatch.setattr(sys, "stdout", nobody)
+        assert cli.invoke(line.split()) == exit_codes.FAIL
+    if "--junit" in line:
+        assert ElementTree.parse("out.xml").getroot().get("failures") == "1"

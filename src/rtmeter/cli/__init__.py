@@ -16,7 +16,7 @@ from typing import Any
 import typer
 
 from rtmeter.cli import exit_codes
-from rtmeter.cli.output import let_go, print_error
+from rtmeter.cli.output import heard, let_go, print_error
 from rtmeter.errors import RtmeterError
 from rtmeter.host.ending import Killed
 from rtmeter.host.files import no_text
@@ -171,7 +171,8 @@ def invoke(argv: list[str]) -> int:
         words = _being_completed() or argv
         chosen = next((word for word in words if not word.startswith("-")), None)
         code = command_line(chosen, words).main(argv, prog_name="rtmeter", standalone_mode=False)
-        _flush()
+        with heard():
+            _flush()
         return code if isinstance(code, int) else exit_codes.PASS
     except RtmeterError as error:
         print_error(error, as_json=as_json)

@@ -26,7 +26,11 @@ def console(*, stderr: bool = False) -> Console:
     """A rich console that neither colours nor squeezes what goes into a file."""
     from rich.console import Console
 
-    found = Console(stderr=stderr, highlight=False)
+    class _Console(Console):
+        def on_broken_pipe(self) -> None:
+            raise  # the error that it is called for: by itself rich ends the process with 1
+
+    found = _Console(stderr=stderr, highlight=False)
     if not found.is_terminal:
         found.width = max(found.width, _NARROWEST)
     return found
@@ -47,6 +51,16 @@ def whoever_looks() -> Iterator[None]:
         yield
     except OSError:
         let_go(2)
+
+
+@contextmanager
+def heard() -> Iterator[None]:
+    """Whoever reads standard output may have seen enough while the block prints: what is still to be said
+    goes nowhere, and the command goes on, for the sake of its files and its exit code."""
+    try:
+        yield
+    except BrokenPipeError:
+        let_go(sys.stdout.fileno())
 
 
 def print_json(value: Any) -> None:

@@ -84,7 +84,7 @@ def command(
     from rtmeter.api.comparisons import Comparisons, Pairs
     from rtmeter.cli.comparison_tables import code_of, only_words, show
     from rtmeter.cli.junit import write_junit
-    from rtmeter.cli.output import print_json
+    from rtmeter.cli.output import heard, print_json
     from rtmeter.cli.reading_progress import reading
     from rtmeter.cli.requirement_options import asked_of
     from rtmeter.errors import RtmeterError
@@ -106,11 +106,13 @@ def command(
     for one in pairs.compared(reading):
         compared.append(one)
         if not as_json:
-            show(one)
-    if as_json:
-        print_json(Comparisons(compared, only_a, only_b).to_json())
-    else:
-        print("\n".join(only_words({"A": only_a, "B": only_b})), end="\n" if only_a or only_b else "")
+            with heard():
+                show(one)
+    with heard():
+        if as_json:
+            print_json(Comparisons(compared, only_a, only_b).to_json())
+        else:
+            print("\n".join(only_words({"A": only_a, "B": only_b})), end="\n" if only_a or only_b else "")
     if junit is not None:
         write_junit(junit, f"{a} against {b}", compared, only_a)
     lacking = [exit_codes.INCONCLUSIVE] if only_a else []
