@@ -77,6 +77,36 @@ def test_a_stall_is_no_step(write) -> None:
     assert read(write(rttest(latencies.tolist()))).series[0].n == 2000
 
 
+@pytest.mark.parametrize("body_ns", [90_000, 60_000_000])
+@pytest.mark.parametrize(
+    ("samples", "steps"),
+    [
+        (3000, {1500: 150_000_000}),
+        (3000, {1500: 150_000_000, 2500: 150_000_000}),
+        (3000, {1500: 150_000_000, 2500: -300_000_000}),
+        (3000, {2961: 150_000_000}),
+        (90, {45: 150_000_000}),
+    ],
+    ids=["once", "twice", "more back than forth", "at the end", "few"],
+)
+def test_a_clock_that_was_set_by_little(samples: int, steps: dict[int, int], body_ns: int, write) -> None:
+    latencies = np.random.default_rng(1).integers(10_000, body_ns, samples)
+    for at, by_ns in steps.items():
+        latencies[at:] += by_ns
+    error = refused(write(rttest(latencies.tolist())))
+    assert error.field == "latency" and "steps by 1" in error.message
+
+
+def test_what_is_early_from_the_beginning_is_of_a_clock_that_was_set(write) -> None:
+    error = refused(write(rttest([-200_000_000, -199_000_000])))
+    assert error.message == "is early by more than any delay" and "the clock was set" in str(error.remedy)
+
+
+def test_heavy_noise_is_no_step(write) -> None:
+    latencies = np.random.default_rng(1).integers(0, 400_000_000, 20_000)
+    assert [doubt.type for doubt in read(write(rttest(latencies.tolist()))).doubts] == ["no_warm_up"]
+
+
 def stalled(samples: int, first: int, period_ns: int = 1_000_000, *, missed: int = 500) -> list[int]:
     """As many samples; a stall that ``missed`` so many releases, which are caught up, begins at one."""
     latencies = np.random.default_rng(1).integers(50_000, 60_000, samples)
@@ -97,7 +127,7 @@ def test_a_stall_that_is_caught_up_is_a_doubt(latencies: list[int], jump: str, w
     found = read(write(rttest(latencies)))
     assert found.series[0].n == len(latencies)
     (doubt,) = [doubt for doubt in found.doubts if doubt.type == "stall_or_clock_set"]
-    assert jump in doubt.message
+    assert jump in doubt.message and doubt.message.endswith(": a stall, or a clock that was set")
 
 
 def test_a_clock_that_was_set_back_and_forth(write) -> None:

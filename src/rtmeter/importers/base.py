@@ -18,6 +18,7 @@ from pyarrow import csv
 
 from rtmeter.errors import RtmeterError
 from rtmeter.host.files import open_file
+from rtmeter.importers.clock_steps import STEP_NS, steps
 from rtmeter.model import Doubt
 from rtmeter.statistics.counted_data import Histogram, Intervals
 from rtmeter.statistics.quantities import Ints
@@ -29,9 +30,6 @@ MOST_NS = 366 * 24 * 3600 * 10**9
 
 MOST_COUNTED = 2**53
 """No tool counts that far: what does is damaged."""
-
-STEP_NS = 100_000_000
-STEP_BLOCK = 32
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,26 +197,20 @@ class SourceFile:
         return time
 
     def check_steps(self, samples: Ints) -> tuple[Doubt, ...]:
-        """Refuses samples whose level jumps by more than any delay and stays, or is early by as much: the
-        clock was set meanwhile. One that comes back may have been a stall: that is a doubt."""
-        blocks = len(samples) // STEP_BLOCK
-        if blocks < 3:
-            return ()
-        medians = np.median(samples[: blocks * STEP_BLOCK].reshape(blocks, STEP_BLOCK), axis=1)
-        jumps = np.abs(medians[2:] - medians[:-2])  # a block with the step in it lies between
-        largest = float(jumps.max())
-        if largest <= STEP_NS or largest <= 100 * float(np.median(jumps)):
-            return ()
-        at = int((jumps > 0.9 * largest).argmax())  # the first: a stall's way back may be as large
-        first, last = (np.median(half) for half in np.array_split(samples[(at + 2) * STEP_BLOCK :], 2))
-        stays = abs(last - first) < largest / 100 and abs(last - medians[at]) > largest / 2
-        message = f"steps by {about(largest)} at about sample {(at + 1) * STEP_BLOCK:,}"
-        if stays or medians.min() < -STEP_NS:
-            remedy = "the clock was set during the run: measure with CLOCK_MONOTONIC"
-            message += " and stays there" if stays else ", and is early by more than any delay"
+        """Refuses samples whose level jumps by more than any delay and stays, or that are early by as much:
+        the clock was set. One that does not stay may have been a stall: that is a doubt."""
+        found = list(steps(samples))
+        largest = max(found, key=lambda step: abs(step.by_ns), default=None)
+        told = next((step for step in found if step.stays), largest)
+        said = [] if told is None else [f"steps by {about(abs(told.by_ns))} at about sample {told.at:,}"]
+        early = int(samples.min(initial=0)) < -STEP_NS
+        if early or (told and told.stays):
+            message = " and ".join([*said, "is early by more than any delay" if early else "stays there"])
+            remedy = "the clock was set: measure with CLOCK_MONOTONIC"
             raise self.error(message, field="latency", remedy=remedy)
-        message = f"the latency {message} and does not stay: a stall that was caught up, or a set clock"
-        return (Doubt("stall_or_clock_set", message, "measure with CLOCK_MONOTONIC, which nobody sets"),)
+        hint = "measure with CLOCK_MONOTONIC, which nobody sets"
+        message = "the latency {}: a stall, or a clock that was set"
+        return tuple(Doubt("stall_or_clock_set", message.format(step), hint) for step in said)
 
 
 _NO_MEAN = re.compile(r'("avg": )-?nan\b')
