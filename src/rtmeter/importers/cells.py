@@ -7,18 +7,19 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from rtmeter.errors import RtmeterError
 from rtmeter.importers import Imported, ImportedSeries, read
 from rtmeter.judge.cell import judged
 from rtmeter.model import Doubt, Requirement
 from rtmeter.results import counted, store
-from rtmeter.results.record import CellRecord, Provenance, RunRecord, Summary, Threads
+from rtmeter.results.record import CellRecord, RunRecord, Summary, Threads
 from rtmeter.samples import write_values
 from rtmeter.statistics.counted import summarise_counted
 from rtmeter.statistics.counted_data import PERIOD_UNKNOWN, Histogram
 from rtmeter.statistics.summary import summarise
-from rtmeter.values import format_duration, slug, version
+from rtmeter.values import format_duration, harmless, slug, version
 
 CAMPAIGN = "import"
 """The folder's name where a run has its campaign's."""
@@ -95,7 +96,7 @@ def _of_file(file: Path, form: str | None, period_ns: int | None) -> Iterator[Im
             remedy = "give the period of the loop that was measured, e.g. --period 1ms"
             raise RtmeterError(message, where=str(file), field="--period", remedy=remedy)
         several = f"-{series.name}" if len(found.series) > 1 else ""
-        yield Import(slug(f"{file.stem}{several}"), file, found, series, period)
+        yield Import(slug(f"{file.stem}{several}") or slug(found.tool), file, found, series, period)
 
 
 def machine_of(imports: Sequence[Import]) -> str:
@@ -161,7 +162,7 @@ def _record(one: Import, requirement: Requirement | None) -> CellRecord:
     doubts = [*one.series.doubts, *found.doubts, *(() if found.verified else (_FROM_SOURCE,))]
     if found.skips and _may_have_skipped(one):
         doubts.append(_SKIPS)
-    return CellRecord.model_validate(
+    known = harmless(
         {
             "id": one.id,
             "status": "complete",
@@ -181,9 +182,8 @@ def _record(one: Import, requirement: Requirement | None) -> CellRecord:
             "ended": store.stamp(found.ended) if found.ended else None,
             "rtmeter": version(),
         }
-        | {key: {} for key in _EMPTY}
-        | dict.fromkeys(_NULL)
     )
+    return CellRecord.model_validate(known | {key: {} for key in _EMPTY} | dict.fromkeys(_NULL))
 
 
 def _may_have_skipped(one: Import) -> bool:
@@ -192,8 +192,8 @@ def _may_have_skipped(one: Import) -> bool:
     return one.period_ns is None or largest is None or largest >= one.period_ns
 
 
-def _provenance(one: Import) -> Provenance:
-    """What the cell was made of; ``unknown`` names what the file does not say."""
+def _provenance(one: Import) -> dict[str, Any]:
+    """``imported`` of the record: what the cell was made of; ``unknown`` names what the file does not say."""
     found, series = one.found, one.series
     kinds = {"samples": series.samples, "histogram": series.histogram, "intervals": series.intervals}
     said = {
@@ -204,19 +204,17 @@ def _provenance(one: Import) -> Provenance:
         "time": found.started,
         "options": found.facts.get("command"),
     }
-    return Provenance.model_validate(
-        {
-            "file": one.file.name,
-            "sha256": hashlib.sha256(one.file.read_bytes()).hexdigest(),
-            "tool": found.tool,
-            "version": found.version,
-            "verified": found.verified,
-            "quantity": found.quantity,
-            "series": series.name,
-            "data": next(kind for kind, data in kinds.items() if data is not None),
-            "unit": found.unit,
-            "period_from": "file" if found.period_ns else "--period" if one.period_ns else None,
-            "facts": dict(found.facts),
-            "unknown": [name for name, value in said.items() if not value],
-        }
-    )
+    return {
+        "file": one.file.name,
+        "sha256": hashlib.sha256(one.file.read_bytes()).hexdigest(),
+        "tool": found.tool,
+        "version": found.version,
+        "verified": found.verified,
+        "quantity": found.quantity,
+        "series": series.name,
+        "data": next(kind for kind, data in kinds.items() if data is not None),
+        "unit": found.unit,
+        "period_from": "file" if found.period_ns else "--period" if one.period_ns else None,
+        "facts": dict(found.facts),
+        "unknown": [name for name, value in said.items() if not value],
+    }
