@@ -23,14 +23,24 @@ def test_what_the_2020_histogram_drops_is_looked_for_beside_it(write) -> None:
     write("latency,index\n1078345,77\n990000,5\n", "spin_topn.csv")
     (series,) = read(write(hist2020({3: 100}), "spin_hist.csv")).series
     assert series.histogram is not None
-    assert (series.n, series.histogram.over, series.histogram.below_ns) == (101, 1, 1_079_000)
+    assert series.n == 101 and series.histogram.lower_ns.tolist() == [3_000, 1_078_000]
+    assert not series.doubts
 
 
 def test_what_is_at_the_2020_histograms_end_is_beyond_it(write) -> None:
     write("latency,index\n1000000,77\n990000,5\n", "spin_topn.csv")
     (series,) = read(write(hist2020({3: 100}), "spin_hist.csv")).series
     assert series.histogram is not None
-    assert (series.n, series.histogram.over, series.histogram.below_ns) == (101, 1, 1_001_000)
+    assert series.n == 101 and series.histogram.lower_ns.tolist() == [3_000, 1_000_000]
+
+
+def test_of_the_2020_largest_values_each_is_known(write) -> None:
+    rows = "".join(f"{value},{index}\n" for index, value in enumerate([5_000_400] * 8 + [5_000] * 2))
+    write(f"latency,index\n{rows}", "spin_topn.csv")
+    (series,) = read(write(hist2020({5: 300}), "spin_hist.csv")).series
+    assert series.histogram is not None
+    late = {us: series.histogram.misses(us * 1000) for us in (4_999, 5_002)}
+    assert {us: (one.surely, one.possibly) for us, one in late.items()} == {4_999: (8, 8), 5_002: (0, 0)}
 
 
 @pytest.mark.parametrize(("most_ns", "of_it"), [(2_999, False), (3_000, True), (3_999, True), (4_000, False)])
@@ -49,7 +59,7 @@ def test_where_all_of_the_largest_lie_beyond_its_end_more_may(write) -> None:
     found = read(write(hist2020({3: 100}), "spin_hist.csv"))
     (series,) = found.series
     assert series.histogram is not None
-    assert (series.histogram.over, series.histogram.dropped) == (2, True)
+    assert (series.n, series.histogram.dropped) == (102, True)
     (doubt,) = [doubt for doubt in found.doubts if doubt.type == "histogram_overflow"]
     assert "2 of them are known" in doubt.message and not doubt.hint
 
@@ -84,3 +94,9 @@ def test_the_2020_largest_values_judge_nothing(write) -> None:
 )
 def test_a_2020_file_that_is_damaged(text: str, write) -> None:
     refused(write(text))
+
+
+def test_a_bin_of_the_2020_histogram_that_comes_again_is_refused(write) -> None:
+    text = hist2020({5: 300}) + "5,3\n"
+    error = refused(write(text))
+    assert (error.field, error.value) == ("latency", "5") and str(error.where).endswith(":1002")

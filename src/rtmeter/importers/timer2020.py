@@ -7,6 +7,7 @@ drops what lies beyond them.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from dataclasses import replace
 
 import numpy as np
@@ -24,22 +25,21 @@ _ABSOLUTE = Doubt("absolute_values", "the tool takes absolute differences: what 
 def read_histogram(source: SourceFile) -> Imported:
     """``latency,count``: microseconds. What was beyond the last bin is in no file but the largest ten,
     so it is looked for beside this one (``…topn…`` for ``…hist…``)."""
-    bins = {
-        source.count(edge, "latency", number): source.count(count, "count", number)
-        for number, (edge, count) in _rows(source, HIST)
-    }
-    if len(bins) not in (BINS, BINS + 1) or set(bins) != set(range(len(bins))):
+    bins: Counter[int] = Counter()
+    for number, (edge, count) in _rows(source, HIST):
+        if source.count(edge, "latency", number) != len(bins):
+            raise source.error("is out of order", line=number, field="latency", value=edge, remedy=CUT)
+        bins[len(bins)] = source.count(count, "count", number)
+    if len(bins) not in (BINS, BINS + 1):
         raise source.error(f"has not {BINS:,} rows of a microsecond", field="latency", remedy=CUT)
     top = _beside(source)
     largest = [] if top is None else _largest(top)
     latest = [value for value in largest if value >= len(bins) * US]
     found = histogram(
         source,
-        bins,
+        bins + Counter(value // US for value in latest),
         US,
         name=source.path.stem,
-        total=sum(bins.values()) + len(latest),
-        over_from=len(bins),
         largest=max(largest) // US if largest else None,
     )
     dropped = len(latest) == len(largest)
