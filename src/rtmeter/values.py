@@ -21,6 +21,7 @@ _HERTZ = {"Hz": 1, "kHz": 10**3, "MHz": 10**6}
 _BITS_PER_S = {"bit/s": 1, "kbit/s": 10**3, "Mbit/s": 10**6, "Gbit/s": 10**9}
 _QUANTITY = re.compile(r"\s*(\d{1,99}(?:\.\d{1,99})?)\s*([A-Za-zµ]*(?:/s)?)\s*")
 """No more digits than a float has room for, and than Python makes a number of."""
+_NUMBER = re.compile(r"[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?")
 _LONGEST_NS = 366 * 24 * _NS["h"]
 _LARGEST_BYTES = 2**40
 _MOST_COUNTED = 1_000_000
@@ -105,6 +106,15 @@ def parse_hertz(value: object) -> int:
     if not 1 <= hertz <= _FASTEST_HERTZ:
         raise ValueError("is not from 1 Hz to 1 MHz", HERTZ_REMEDY)
     return hertz
+
+
+def parse_number(text: str) -> float:
+    """``-1.5e3`` → -1500.0: finite, as C and JSON write it, without Python's 1_000."""
+    written = _NUMBER.fullmatch(text.strip())
+    number = float(written[0]) if written else math.nan
+    if not math.isfinite(number):
+        raise ValueError("is not a number", "write it like 5, 0.5 or 1e-6")
+    return number
 
 
 def parse_count(value: object) -> int:

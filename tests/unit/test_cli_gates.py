@@ -81,6 +81,7 @@ def test_a_share_of_an_early_release_is_no_gate(capsys: Captured) -> None:
     [
         ("p100<+5%", "--gate = 'p100<+5%': is a gate on an unknown quantile; write a quantile from p0.01"),
         ("max<+5%", "--gate = 'max<+5%': is no gate"),
+        ("p50<+1_0%", "--gate = 'p50<+1_0%': has a limit that is not a number"),
         ("p99<+x", "--gate = 'p99<+x': has a limit that"),
     ],
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -20,16 +19,14 @@ from rtmeter.errors import RtmeterError
 from rtmeter.host.files import open_file
 from rtmeter.importers.clock_steps import STEP_NS, steps
 from rtmeter.model import Doubt
-from rtmeter.statistics.counted_data import Histogram, Intervals
+from rtmeter.statistics.counted_data import MOST_COUNTED, Histogram, Intervals
 from rtmeter.statistics.quantities import Ints
 from rtmeter.statistics.words import about
+from rtmeter.values import parse_number
 
 US = 1000
 MOST_NS = 366 * 24 * 3600 * 10**9
 """No latency is a year long: what is, was negative and wrapped around, or is of another unit."""
-
-MOST_COUNTED = 2**53
-"""No tool counts that far: what does is damaged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +110,7 @@ class SourceFile:
         lines and no later than MOST_NS: reading line by line then tells what is wrong, and where."""
         names = [str(column) for column in range(columns)]
         types = pa.schema([(name, pa.int64()) for name in names])
-        if not self.text.endswith("\n"):
+        if not self.text.endswith("\n") or "0x" in self.text.lower():  # Arrow takes hexadecimal ones too
             return None
         try:
             table = csv.read_csv(
@@ -169,25 +166,26 @@ class SourceFile:
     def number(self, text: object, field: str, line: int | None = None) -> float:
         """A finite number."""
         try:
-            number = float(str(text).strip())
-        except ValueError:
-            number = math.nan
-        if not math.isfinite(number):
-            raise self.error("is not a number", line=line, field=field, value=text, remedy=CUT)
-        return number
+            return parse_number(str(text))
+        except ValueError as error:
+            raise self.error(error.args[0], line=line, field=field, value=text, remedy=CUT) from None
 
     def count(self, text: object, field: str, line: int | None = None) -> int:
         """A whole number, not negative."""
         number = self.number(text, field, line)
-        if number < 0 or number != int(number) or number > MOST_COUNTED:
+        if number < 0 or number != int(number):
             raise self.error("is not a count", line=line, field=field, value=text, remedy=CUT)
+        self.check_counted(int(number), field, line)
         return int(number)
 
     def time_ns(
         self, text: object, unit_ns: int, field: str, line: int | None = None, *, signed: bool = False
     ) -> int:
-        """A time in units of ``unit_ns``, as nanoseconds."""
-        time = round(self.number(text, field, line) * unit_ns)
+        """A time in units of ``unit_ns``, as nanoseconds, of which there are only whole ones."""
+        number = self.number(text, field, line)
+        if unit_ns == 1 and number != int(number):
+            raise self.error("is no whole number", line=line, field=field, value=text, remedy=CUT)
+        time = round(number * unit_ns)
         if time < 0 and not signed:
             remedy = "this tool writes no negative times: the file is damaged, or its clock was set back"
             raise self.error("is negative", line=line, field=field, value=text, remedy=remedy)
@@ -195,6 +193,18 @@ class SourceFile:
             remedy = "a negative time wrapped around, or the unit is another: check the tool's options"
             raise self.error("is longer than a year", line=line, field=field, value=text, remedy=remedy)
         return time
+
+    def period_ns(self, ns: float, field: str, value: object) -> int:
+        """A period, which the file states as the ``value`` of ``field``."""
+        if not 1 <= ns <= MOST_NS:
+            raise self.error("is no period from 1 ns to a year", field=field, value=value, remedy=CUT)
+        return round(ns)
+
+    def check_counted(self, counted: int, field: str, line: int | None = None) -> None:
+        """Refuses more values than a cell can have."""
+        if counted > MOST_COUNTED:
+            message = f"is not a count: it is larger than {MOST_COUNTED:,}"
+            raise self.error(message, line=line, field=field, value=counted, remedy=CUT)
 
     def check_steps(self, samples: Ints) -> tuple[Doubt, ...]:
         """Refuses samples whose level jumps by more than any delay and stays, or that are early by as much:
@@ -243,9 +253,11 @@ def histogram(
     and ``largest`` value as the tool states them: a histogram that disagrees has mixed units.
     """
     used = sorted(edge for edge, count in bins.items() if count)
-    if used and used[-1] * unit_ns > MOST_NS:
-        message = "is later than a year"
-        raise source.error(message, field=f"bin of {name}", value=used[-1], remedy=CUT)
+    edges = [("bin", edge) for edge in used[:1] + used[-1:]]
+    for what, edge in [*edges, ("last bin", over_from), ("min", smallest), ("max", largest)]:
+        if edge is not None and abs(edge) * unit_ns > MOST_NS:
+            raise source.error("is beyond a year", field=f"{what} of {name}", value=edge, remedy=CUT)
+    source.check_counted(max(sum(bins.values()), total or 0), f"values of {name}")
     inside = sum(bins.values())
     over = 0 if total is None else total - inside
     if over < 0:

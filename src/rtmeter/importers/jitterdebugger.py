@@ -12,7 +12,7 @@ def read(source: SourceFile) -> Imported:
     not kept (they vanish from its histogram)."""
     document = source.json()
     version = document.get("version", 1)
-    if version not in VERSIONS:
+    if isinstance(version, bool) or version not in VERSIONS:
         remedy = "use a later rtmeter"
         raise source.error("is a version that is not known", field="version", value=version, remedy=remedy)
     cpus = document.get("cpu")

@@ -5,6 +5,7 @@ The single latencies are not in it. A second whose largest latency is late has a
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -38,6 +39,7 @@ def read_csv(source: SourceFile) -> Imported:
     unit = names[columns["max"]].partition("(")[2].rstrip(")") or "s"
     if unit not in ("ms", "s"):
         raise source.error("is a unit that is not known", field=names[columns["max"]], value=unit, remedy=CUT)
+    elapsed, before = _column(source, names, "T_experiment", offset + 1), -math.inf
     rows = []
     for number, line in enumerate(lines[2:], offset + 2):
         words = [word.strip() for word in line.split(",")]
@@ -48,6 +50,11 @@ def read_csv(source: SourceFile) -> Imported:
         if len(words) - (words[-1] == "") > len(names) - (names[-1] == ""):  # it ends its rows with a comma
             remedy = "numbers with a comma in them stand in the wrong columns: measure with LC_ALL=C"
             raise source.error("has too many columns", line=number, remedy=remedy)
+        if (now := source.number(words[elapsed], "T_experiment", number)) <= before:
+            remedy = "the file was put together from two: import one run at a time"
+            value = words[elapsed]
+            raise source.error("goes back", line=number, field="T_experiment", value=value, remedy=remedy)
+        before = now
         rows.append((number, {key: words[at] for key, at in columns.items()}))
     facts = dict(line.split(":", 1) for line in head.splitlines() if ":" in line)
     stripped = {key.strip(): value.strip() for key, value in facts.items()}
@@ -88,6 +95,7 @@ def _imported(
         values.append((received, source.count(row["lost"], "lost", line), most))
     if not values:
         raise source.error("has no results", remedy=CUT)
+    source.check_counted(sum(received + lost for received, lost, _ in values), "received and lost")
     received_each, lost_each, maxima = np.array(values, dtype=np.int64).T.copy()
     doubt = "only the largest latency of each second is in the file: of late messages at least one is known"
     return Imported(
@@ -106,7 +114,7 @@ def _imported(
 def _period_ns(source: SourceFile, rate: str | None) -> int | None:
     """From the rate in Hz; a rate of zero is as fast as possible."""
     hertz = 0.0 if rate is None else source.number(rate, "Publishing rate")
-    return round(S_NS / hertz) if hertz > 0 else None
+    return source.period_ns(S_NS / hertz, "Publishing rate", rate) if hertz else None
 
 
 def _column(source: SourceFile, names: Sequence[str], wanted: str, line: int) -> int:

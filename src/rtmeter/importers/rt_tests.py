@@ -19,7 +19,7 @@ def read_json(source: SourceFile) -> Imported:
     """``cyclictest --json`` or ``oslat --json``."""
     document = source.json()
     version = document.get("file_version")
-    if version != FILE_VERSION:
+    if isinstance(version, bool) or version != FILE_VERSION:
         raise source.error(
             "is a version that is not known", field="file_version", value=version, remedy=NEWER
         )
@@ -31,7 +31,10 @@ def read_json(source: SourceFile) -> Imported:
             "is neither of cyclictest nor of oslat", field="cmdline", value=command, remedy=CUT
         )
     read = _oslat if tool == "oslat" else _cyclictest
-    unit_ns = 1 if document.get("resolution_in_ns") == 1 else US
+    in_ns = document.get("resolution_in_ns", 0)
+    if isinstance(in_ns, bool) or in_ns not in (0, 1):
+        raise source.error("is neither 0 nor 1", field="resolution_in_ns", value=in_ns, remedy=NEWER)
+    unit_ns = 1 if in_ns else US
     series = [
         read(source, f"thread {name}", source.section(threads, name), command, unit_ns) for name in threads
     ]
@@ -41,7 +44,7 @@ def read_json(source: SourceFile) -> Imported:
         quantity=quantity,
         series=tuple(series),
         verified=True,
-        period_ns=None if tool == "oslat" else interval_ns(command),
+        period_ns=None if tool == "oslat" else _interval_ns(source, command),
         version=str(document.get("rt_test_version:", document.get("rt_test_version", ""))) or None,
         unit="ns" if unit_ns == 1 else "us",
         machine=machine_of(source.section(document, "sysinfo")),
@@ -66,7 +69,7 @@ def _cyclictest(
 ) -> ImportedSeries:
     cycles = source.count(thread.get("cycles"), f"cycles of {name}")
     bins = _bins(source, name, thread)
-    over_from = _option(command, "h", "histogram") or _option(command, "H", "histofall")
+    over_from = _option(source, command, "histogram", "h") or _option(source, command, "histofall", "H")
     if not bins and cycles and over_from is None:
         remedy = "run cyclictest with -h as well, so that the file has a histogram"
         raise source.error("has no histogram", field=name, remedy=remedy)
@@ -91,6 +94,9 @@ def _oslat(
     largest = source.count(thread.get("max"), f"max of {name}") - 1
     total = sum(bins.values())
     last = max(bins, default=0)
+    if not bins and largest >= 0:
+        message = "is empty, and the stated maximum is not 0"
+        raise source.error(message, field=f"histogram of {name}", value=largest + 1, remedy=CUT)
     if largest > last:
         del bins[last]
     found = histogram(source, bins, US, name=name, total=total, over_from=last, largest=largest)
@@ -126,8 +132,10 @@ def read_histogram(source: SourceFile) -> Imported:
     if not rows or least is None or most is None or over is None:
         raise source.error("is no histogram of cyclictest, or is cut", remedy=CUT)
     threads = len(least)
-    if {len(counts) for counts in rows.values()} - {threads, threads + 1}:
-        raise source.error("has rows of different length", field="histogram", remedy=CUT)
+    for what, numbers in (stated | {f"bin {edge}": counts for edge, counts in rows.items()}).items():
+        if len(numbers) not in (threads, threads + 1):
+            message = f"has not one number for each thread, of which there are {threads}"
+            raise source.error(message, field=what, value=numbers, remedy=CUT)
     series: list[ImportedSeries] = []
     for thread in range(threads):
         name, bins = f"thread {thread}", {edge: counts[thread] for edge, counts in rows.items()}
@@ -158,12 +166,23 @@ _UNIT = Doubt(
 )
 
 
-def interval_ns(command: str) -> int:
+def _interval_ns(source: SourceFile, command: str) -> int:
     """The period of all threads of a run with a histogram: ``-i``, 1 ms by default."""
-    return (_option(command, "i", "interval") or 1000) * US
+    interval_us = _option(source, command, "interval", "i") or 1000
+    return source.period_ns(interval_us * US, "--interval", interval_us)
 
 
-def _option(command: str, short: str, long: str) -> int | None:
-    """The last number given for an option, also behind letters that take none: ``-mqi200``."""
-    found = re.findall(rf"(?<!\S)(?:-[mMNqrRsSuvx]*{short}\s*|--{long}[= ])(\d+)", command)
-    return int(found[-1]) if found else None
+_OPTION = re.compile(
+    r"(?<!\S)(?:-[mMNqrRsSuvx]*(?P<short>[a-zA-Z])\s*|--(?P<long>[a-z]+)[= ])(?P<number>\d+)"
+)
+
+
+def _option(source: SourceFile, command: str, long: str, short: str) -> int | None:
+    """The last number given for an option, also for the beginning of its name (``--inter=200``), and behind
+    letters that take none (``-mqi200``)."""
+    found = [
+        option["number"]
+        for option in _OPTION.finditer(command)
+        if option["short"] == short or (option["long"] and long.startswith(option["long"]))
+    ]
+    return source.count(found[-1], f"--{long}") if found else None

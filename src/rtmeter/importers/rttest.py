@@ -27,6 +27,7 @@ def read(source: SourceFile) -> Imported:
     if len(steps) > 1:
         remedy = "rttest writes multiples of the period: the file was edited or put together"
         raise source.error("are not equally spaced", field="timestamp", remedy=remedy)
+    step = int(steps[0]) if len(steps) else None
     steps_doubted = source.check_steps(samples)
     said = " and ".join(f"{c.sum()} {kind}" for c, kind in zip(faults, ("minor", "major"), strict=True))
     return Imported(
@@ -34,7 +35,7 @@ def read(source: SourceFile) -> Imported:
         "wake-up latency",
         (ImportedSeries("rttest", samples=samples),),
         verified=False,
-        period_ns=int(steps[0]) if len(steps) else None,
+        period_ns=None if step is None else source.period_ns(step, "step of timestamp", step),
         facts={"page faults": said},
         doubts=(_NO_WARM_UP, *steps_doubted),
     )

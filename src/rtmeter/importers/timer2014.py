@@ -14,7 +14,7 @@ from rtmeter.model import Doubt
 
 _ROW = re.compile(r"(?P<early>#-)?(?P<bin>\d{6,})\s+(?P<count>\d+)")
 _STATED = re.compile(
-    r"# (?P<what>Measured|Reported|Difference).*MIN:\s*(?P<least>-?\d+)us.*MAX:\s*(?P<most>-?\d+)us"
+    r"# (?P<what>Measured|Reported|Difference).*MIN:\s*(?P<MIN>-?\d+)us.*MAX:\s*(?P<MAX>-?\d+)us"
 )
 _EARLY = "{:,} values are in no row: taken for early by less than a microsecond, which the tool leaves out"
 
@@ -25,13 +25,17 @@ def read(source: SourceFile) -> Imported:
     stated: dict[str, tuple[int, int]] = {}
     for number, line in enumerate(source.whole_lines, 1):
         if match := _ROW.fullmatch(line.strip()):
-            edge = -int(match["bin"]) if match["early"] else int(match["bin"])
+            edge = source.count(match["bin"], "bin", number) * (-1 if match["early"] else 1)
             if edge in bins:
                 remedy = "the file was put together from two: import one at a time"
                 raise source.error("comes twice", line=number, field="bin", value=edge, remedy=remedy)
             bins[edge] = source.count(match["count"], f"bin {edge}", number)
         elif match := _STATED.match(line):
-            stated[match["what"].lower()] = (int(match["least"]), int(match["most"]))
+            least, most = (
+                source.time_ns(match[end], US, f"{match['what']} {end}", number, signed=True) // US
+                for end in ("MIN", "MAX")
+            )
+            stated[match["what"].lower()] = (least, most)
     if not bins or not stated:
         raise source.error("is no log of the 2014 timer tests", remedy=CUT)
     loops = re.search(r"(?:LoopLength:|loop length of)\s*(\d+)", source.text)
@@ -39,7 +43,7 @@ def read(source: SourceFile) -> Imported:
     used = [edge for edge, count in bins.items() if count]
     if not used:
         raise source.error("has no values", remedy=CUT)
-    length = int(loops[1]) if loops else sum(bins.values())
+    length = source.count(loops[1], "LoopLength") if loops else sum(bins.values())
     missing = length - sum(bins.values())
     least = min(min(used), 0) if missing > 0 else min(used)
     names = [what for what, found in stated.items() if found == (least, max(bins))]
@@ -70,7 +74,7 @@ def read(source: SourceFile) -> Imported:
         f"{names[0]} latency of a one-shot timer",
         (ImportedSeries(names[0], histogram=found),),
         verified=False,
-        period_ns=int(timeout[1]) * US if timeout else None,
+        period_ns=source.period_ns(float(timeout[1]) * US, "Timeout", timeout[1]) if timeout else None,
         unit="us",
         facts={"loops": loops[1]} if loops else {},
         doubts=tuple(doubts),

@@ -13,15 +13,13 @@ from rtmeter.errors import RtmeterError
 from rtmeter.host import checked
 from rtmeter.model import ABSENT
 from rtmeter.samples.arrow import check_columns
-from rtmeter.statistics.counted_data import CountedData, Histogram, Intervals
+from rtmeter.statistics.counted_data import MOST_COUNTED, CountedData, Histogram, Intervals
 from rtmeter.statistics.quantities import Ints
 from rtmeter.values import from_json
 
 HISTOGRAM, INTERVALS = "histogram.parquet", "intervals.parquet"
 _VERSION = 1
 _NULLABLE = ("upper_ns", "max_ns")
-_MOST = 2**48
-"""Releases of a cell, as of one that is measured here."""
 
 
 def write(folder: Path, data: CountedData) -> None:
@@ -92,12 +90,12 @@ def _write(path: Path, columns: dict[str, pa.Array], form: str, about: dict[str,
 
 
 def _whole(name: str, column: pa.ChunkedArray) -> Ints:
-    """What a column can be: of counts none below zero and no more than _MOST in all; only where a value may
-    not be known there is none, which is ABSENT. Raises ValueError."""
+    """What a column can be: of counts none below zero and no more than MOST_COUNTED in all; only where a
+    value may not be known there is none, which is ABSENT. Raises ValueError."""
     if column.null_count and name not in _NULLABLE:
         raise ValueError(f"{name} has rows without a value")
     values: Ints = checked.numbers(column.fill_null(ABSENT))
-    if not name.endswith("_ns") and (values.min(initial=0) < 0 or sum(values.tolist()) > _MOST):
+    if not name.endswith("_ns") and (values.min(initial=0) < 0 or sum(values.tolist()) > MOST_COUNTED):
         raise ValueError(f"{name} is no count in each row")
     return values
 

@@ -12,6 +12,9 @@ import numpy as np
 
 from rtmeter.statistics.quantities import Ints
 
+MOST_COUNTED = 2**48
+"""Values of a cell, as many as releases of one that is measured here; what counts further is damaged."""
+
 PERIOD_UNKNOWN = 0
 """The period of a histogram that has not the releases its tool passed over, where they cannot be counted."""
 

@@ -11,7 +11,7 @@ from typing import Literal
 from rtmeter.errors import RtmeterError
 from rtmeter.statistics.compare import Shift, shift
 from rtmeter.statistics.estimates import Estimates
-from rtmeter.values import parse_duration_ns
+from rtmeter.values import parse_duration_ns, parse_number
 
 REMEDY = "write a quantile from p0.01 to p99.999 or miss_ratio, and how much larger it may be: p99.9<+5%"
 _GATE = re.compile(r"\s*(?:p(?P<percent>\d+(?:\.\d+)?)|(?P<ratio>miss_ratio))\s*<\s*(?P<limit>[+-]\S+)\s*")
@@ -79,10 +79,7 @@ def judge_gate(gate: Gate, pairs: Sequence[tuple[Estimates, Estimates]]) -> Gate
 
 
 def _number(text: str) -> float:
-    try:
-        number = float(text)
-    except ValueError:
-        raise ValueError("is not a number") from None
-    if not math.isfinite(number) or number < 0:
+    number = parse_number(text)
+    if number < 0:
         raise ValueError("is not a number")
     return number
