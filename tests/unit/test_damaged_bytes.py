@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from damaged_data import COUNTED, write_whole
+from rtmeter.cli import invoke
 from rtmeter.errors import RtmeterError
 from rtmeter.host import checked
 from rtmeter.results import store, table
@@ -76,6 +77,25 @@ def test_of_an_older_cell_no_checksum_is_known(tmp_path: Path) -> None:
     assert store.read_cell(cell).data_crc32c is None
     pq.write_table(pq.read_table(cell / store.SAMPLES), cell / store.SAMPLES)
     assert data_of(cell, store.read_cell(cell)) == cell / store.SAMPLES
+
+
+@pytest.mark.parametrize("command", ["export {} --format csv -o out", "export {} --format parquet -o out"])
+def test_without_a_checksum_of_the_data_each_page_is_looked_at(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], command: str
+) -> None:
+    """Also by those whose reader, DuckDB, does not."""
+    monkeypatch.chdir(tmp_path)
+    cell = write_whole(tmp_path, store.SAMPLES) / "cell"
+    assert store.read_cell(cell).data_crc32c is None
+    file = cell / store.SAMPLES
+    checked.write(checked.read(file), file)  # as rtmeter writes it, with checksums
+    commands = [command.format(cell).split(), ["sql", "select sum(wake_ns) from samples", str(cell)]]
+    assert [invoke(one) for one in commands] == [0, 0]
+    file.write_bytes(flipped(file.read_bytes(), 8 * ends_of_pages(file)["wake_ns"]))
+    capsys.readouterr()
+    assert [invoke(one) for one in commands] == [1, 1]
+    said = capsys.readouterr().err
+    assert said.count("samples.parquet: cannot be read: ") == 2 and "CRC" in said
 
 
 def test_data_that_the_disk_does_not_give_are_refused(
