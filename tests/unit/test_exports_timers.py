@@ -48,6 +48,21 @@ def test_a_log_of_the_2014_tests_is_read_back(
     assert {edge // 1000: count for edge, count in bins if count} == expected
 
 
+@pytest.mark.parametrize("latest", [-3_000, -1_500, -1_000, -1])
+@pytest.mark.parametrize("earliest", [-9_500, -999])
+def test_shots_that_all_were_early_are_read_back(earliest: int, latest: int, tmp_path: Path) -> None:
+    values = np.linspace(min(earliest, latest), latest, 200).round().astype(int)
+    out = tmp_path / "out.log"
+    export(one_shots(tmp_path / "cell", lambda k: int(values[k])), out, "ros1-timer-log", "measured")
+    [series] = read(out).series
+    assert series.histogram is not None
+    # Whole microseconds were truncated towards zero, so that -3.0 stands with what lies above -4.
+    edges, counts = np.unique(np.fix(values / 1000).astype(int) - 1, return_counts=True)
+    assert series.histogram.lower_ns.tolist() == (1000 * edges).tolist()
+    assert series.histogram.counts.tolist() == counts.tolist()
+    assert series.histogram.max_ns == 1000 * edges[-1]
+
+
 def test_the_log_holds_the_minima_means_and_maxima_of_all_three(tmp_path: Path) -> None:
     cell = one_shots(tmp_path / "cell")
     assert invoke(["export", str(cell), "--format", "ros1-timer-log", "-o", str(tmp_path / "out.log")]) == 0
@@ -93,7 +108,7 @@ def test_the_files_of_the_2020_tool_are_read_back(tmp_path: Path, capsys: pytest
     assert series.samples is not None and series.samples.tolist() == absolute
     [series] = read(files["hist"]).series
     assert series.histogram is not None and series.n == 200
-    assert (series.histogram.over, series.histogram.max_ns) == (2, series.histogram.below_ns and 1_503_000)
+    assert series.histogram.max_ns == 1_503_000 and series.histogram.misses(1_000_000).surely == 2
     rows = files["topn"].read_text().splitlines()
     largest = sorted(range(200), key=lambda k: (-absolute[k], -k))[:10]
     assert rows == ["latency,index", *(f"{absolute[k]},{k}" for k in largest)]

@@ -40,18 +40,18 @@ def read(source: SourceFile) -> Imported:
         raise source.error("is no log of the 2014 timer tests", remedy=CUT)
     loops = re.search(r"(?:LoopLength:|loop length of)\s*(\d+)", source.text)
     timeout = re.search(r"(?:Timeout:|timeout of)\s*(\d+)\s*us", source.text)
-    used = [edge for edge, count in bins.items() if count]
-    if not used:
-        raise source.error("has no values", remedy=CUT)
     length = source.count(loops[1], "LoopLength") if loops else sum(bins.values())
     missing = length - sum(bins.values())
-    least = min(min(used), 0) if missing > 0 else min(used)
-    names = [what for what, found in stated.items() if found == (least, max(bins))]
+    used = [edge for edge, count in bins.items() if count] + [0] * (missing > 0)
+    if not used:
+        raise source.error("has no values", remedy=CUT)
+    least, most = min(used), max(used)
+    names = [what for what, found in stated.items() if found == (least, most)]
     # Early versions take the first difference, negated, for an extreme at first: its rows may reach too far.
     if min(bins) < 0 and stated.get("difference") == (min(bins), max(bins)) and not names:
         names = ["difference"]
     if not names:
-        message = f"reaches from {least} to {max(bins)} us, which is no stated minimum and maximum"
+        message = f"reaches from {least} to {most} us, which is no stated minimum and maximum"
         remedy = "units are mixed (the summary in another than the histogram), or the file was edited"
         raise source.error(message, field="histogram", remedy=remedy)
     # Truncation towards zero makes -3 hold what lies in (-4, -3], a bin lower than its name says; and what
@@ -67,7 +67,7 @@ def read(source: SourceFile) -> Imported:
     if len(names) > 1:
         message = f"minimum and maximum are those of {' and of '.join(names)}: {names[0]} is taken"
         doubts.append(Doubt("quantity_assumed", message, ""))
-    largest = max(bins) if names[0] != "difference" else max(edge for edge, n in shifted.items() if n)
+    largest = max(edge for edge, count in shifted.items() if count)
     found = histogram(source, shifted, US, name=names[0], largest=largest)
     return Imported(
         "ros_realtime_tests",
