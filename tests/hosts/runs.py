@@ -13,7 +13,8 @@ from rtmeter.results import store
 from stored import cell_json
 from waiting import until
 
-MEASURE = ["measure", "roundtrip", "--adapter", "posix", "--period", "2ms", "--warm-up", "0"]
+USUAL = {"--adapter": "posix", "--period": "2ms", "--warm-up": "0"}
+MEASURE = ["measure", "roundtrip", *(word for option in USUAL.items() for word in option)]
 
 
 def restore(hosts: Hosts, **ssh: str) -> tuple[int, str]:
@@ -23,8 +24,9 @@ def restore(hosts: Hosts, **ssh: str) -> tuple[int, str]:
 
 
 def measured(hosts: Hosts, folder: Path, *more: object, code: int = 0) -> dict[str, Any]:
-    asked = [*MEASURE, "--host", f"component={hosts.url}", *more, "--out", folder]
-    done = rtmeter(*asked, **hosts.near_end())
+    usual = [word for option in USUAL.items() if option[0] not in more for word in option]
+    asked = ["--host", f"component={hosts.url}", *more, "--out", folder]
+    done = rtmeter("measure", "roundtrip", *usual, *asked, **hosts.near_end())
     assert done.code == code, (done.code, done.err)
     hosts.wait_until_ended()
     return cell_json(folder)

@@ -188,8 +188,8 @@ def test_a_host_that_cannot_be_had(
 
 
 def test_a_server_that_is_a_part_of_the_client_has_no_other_host(hosts: Hosts, tmp_path: Path) -> None:
-    given = ["--adapter", "null", "--samples", "9", "--host", f"component={hosts.url}"]
-    done = rtmeter(*MEASURE, *given, "--out", tmp_path / "cell", **hosts.near_end())
+    given = ["--adapter", "null", "--period", "2ms", "--samples", "9", "--host", f"component={hosts.url}"]
+    done = rtmeter("measure", "roundtrip", *given, "--out", tmp_path / "cell", **hosts.near_end())
     assert done.code == 1
     assert "--host component" in done.err
     assert "its server is a part of the client; leave it out" in done.err

@@ -52,13 +52,13 @@ def over(tracefs: Path | None, *command: object) -> Done:
     return Done(done.returncode, done.stdout, done.stderr)
 
 
-def measured(tracefs: Path | None, tmp_path: Path, *more: object) -> Done:
+def measured(tracefs: Path | None, tmp_path: Path, *more: object, deadline: str = "1ms") -> Done:
     script = tmp_path / "script.csv"
     script.write_text(
         "wake_delay_ns\n" + "".join(f"{5_000_000 if k == 30 else 10_000}\n" for k in range(2000))
     )
     front = (sys.executable, "-m", "rtmeter", "measure", "wakeup", "--adapter", "null")
-    cell = ("--script", script, "--samples", 1000, "--warm-up", 0, "--deadline", "1ms", "--json")
+    cell = ("--script", script, "--samples", 1000, "--warm-up", 0, "--deadline", deadline, "--json")
     return over(tracefs, *front, *cell, "--out", tmp_path / "cell", *more)
 
 
@@ -112,7 +112,7 @@ def test_a_marker_that_cannot_be_written_keeps_no_trace_from_being_stopped(
 
 
 def test_without_a_late_release_nothing_is_touched(tracefs: Path, tmp_path: Path) -> None:
-    done = measured(tracefs, tmp_path, "--break-on-late", "--deadline", "10ms")
+    done = measured(tracefs, tmp_path, "--break-on-late", deadline="10ms")
     assert done.code == 0, done.err
     assert ((tracefs / "tracing_on").read_text(), (tracefs / "trace_marker").read_text()) == ("1", "")
     assert json.loads((tmp_path / "cell" / "cell.json").read_text())["status"] == "complete"

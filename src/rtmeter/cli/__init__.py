@@ -16,6 +16,7 @@ from typing import Any
 import typer
 
 from rtmeter.cli import exit_codes
+from rtmeter.cli.given_once import GivenOnce
 from rtmeter.cli.output import heard, let_go, print_error
 from rtmeter.errors import RtmeterError
 from rtmeter.host.ending import Killed
@@ -95,9 +96,11 @@ def _built(chosen: str, module_name: str) -> Any:
             module = import_module(module_name)
             text = f"{line}\n\n{module.DETAILS}\n\n[bold]Example:[/bold] [cyan]{module.EXAMPLE}[/cyan]"
             if hasattr(module, "app"):
+                for one in module.app.registered_commands:
+                    one.cls = GivenOnce
                 app.add_typer(module.app, name=name, help=text)
             else:
-                app.command(name, help=text)(
+                app.command(name, help=text, cls=GivenOnce)(
                     _reading(module.command) if name in _READ_CELLS else module.command
                 )
         else:
