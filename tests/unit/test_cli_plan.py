@@ -60,7 +60,7 @@ def test_clusters_make_it_longer(capsys: Captured) -> None:
     found = as_json(f"{REQUIRED} --extremal-index 0.5", capsys)
     assert found["assumed"]["design_effect"] == pytest.approx(3)
     assert found["plans"][0]["releases"] == pytest.approx(3 * 2_995_731, rel=1e-6)
-    assert "n counts as n / 3.0 (extremal index 0.50)" in plan(f"{REQUIRED} --extremal-index 0.5", capsys)[1]
+    assert "n counts as n / 3.0 (extremal index 0.5)" in plan(f"{REQUIRED} --extremal-index 0.5", capsys)[1]
 
 
 def clustered() -> np.ndarray:
@@ -115,6 +115,8 @@ def test_the_period_is_that_of_the_run_like_it(capsys: Captured) -> None:
         for period in ("--period 1ms", "")
     )
     assert given == taken and taken["period_ns"] == MS
+    _, said = plan("--deadline 9ms --miss-ratio 1e-2 --like like", capsys)
+    assert "assumes: releases miss independently, as in like\n" in said
 
 
 def test_without_a_miss_ratio_the_bound_of_some_lengths_is_told(capsys: Captured) -> None:

@@ -75,6 +75,10 @@ def test_what_refuses_the_bound_is_mended_first(found: list[tuple[str, str, floa
     assert step(support=replace(PLAIN, findings=told)).startswith("allow more misses")
 
 
+def test_a_delay_that_falls_all_along_is_of_a_clocks_rate_which_no_warm_up_ends() -> None:
+    assert "where it falls all along, mend the rate" in step(support=refused(("drift", SLOPE, -2.0)))
+
+
 @pytest.mark.parametrize(
     ("kinds", "n", "said"),
     [

@@ -340,7 +340,7 @@ WRONG = [
     ("wakes --kind against -o x.svg", "--over: is missing; name a factor"),
     ("wakes --kind against --over load -o x.svg", "load = 'cpu80': several cells have the same"),
     ("spiky --kind triptych -o x.svg", "measurement = 'wakeup': has no triptych"),
-    ("spiky --kind shift -o x.svg", "rtmeter: a shift is between two; name A and B"),
+    ("spiky --kind shift -o x.svg", "cell = 'spiky': a shift is between two; name A and B"),
     ("spiky --kind waterfall -o x.svg", "rtmeter: a waterfall has two layers at least; name the floor"),
     (
         "layers/posix layers/dds --kind waterfall --at p77 -o x.svg",

@@ -177,9 +177,10 @@ def assumptions(requirement: Requirement, assumed: Assumed) -> list[str]:
         longer = " and ".join(
             f"{design_effect_of(1 / size):g} times as long in clusters of {size}" for size in (2, 10)
         )
-        said.append(f"releases miss independently; it takes {longer} (--extremal-index, --like PATH)")
+        hint = f"; it takes {longer} (--extremal-index, --like PATH)"
+        said.append(f"releases miss independently{f', as in {assumed.like}' if assumed.like else hint}")
     else:
-        index = "" if assumed.extremal_index is None else f" (extremal index {assumed.extremal_index:.2f})"
+        index = "" if assumed.extremal_index is None else f" (extremal index {assumed.extremal_index:.3g})"
         origin = f" as in {assumed.like}" if assumed.like else ""
         said.append(f"releases miss in clusters{origin}: n counts as n / {assumed.design_effect:.1f}{index}")
     said.append(

@@ -26,7 +26,8 @@ _MENDED_BY: Mapping[str, str] = {
     "skips_unseen": "import the file again with --period: nothing has to be measured anew",
     "dropped": "measure again with a histogram that reaches further: no length of run helps before",
     "unlike": f"give all repeats the same settings{_ANEW}",
-    "falls": f"give it a longer warm-up: a delay that still falls says nothing of later ones{_ANEW}",
+    "falls": "give it a longer warm-up: a delay that still falls says nothing of later ones; where it falls "
+    f"all along, mend the rate of the clock that fires it{_ANEW}",
     "drift": f"find out why the delay grows, and mend that{_ANEW}",
     "overload": f"give the loop less to do, or a longer period{_ANEW}",
     "change_point": _WHILE_LATER,

@@ -92,7 +92,7 @@ def command(
 
     asked = asked_of(gate or [], deadline, confidence, force)
     if factor is not None:
-        _only_without_factor({"B": b, "--gate": gate, "--junit": junit})
+        _only_without_factor({"B": b, "--gate": ", ".join(gate or []), "--junit": junit})
         return _effects_of(a, factor, reference, asked, as_json)
     if reference is not None:
         raise RtmeterError(
@@ -124,7 +124,7 @@ def _only_without_factor(given: dict[str, object]) -> None:
 
     for name, value in given.items():
         if value:
-            message, remedy = "is not for --factor", "leave it out: --factor looks at the cells of A alone"
+            message, remedy = "is not for --factor", "leave it out, or --factor, which looks at A alone"
             raise RtmeterError(message, field=name, value=str(value), remedy=remedy)
 
 

@@ -201,7 +201,8 @@ def _shift(cells: Sequence[Path], asked: PlotOptions) -> Spec:
 
     if len(cells) != 2:
         remedy = "name A and B: cells, or the repeats of each"
-        raise RtmeterError("a shift is between two", remedy=remedy)
+        value = " ".join(map(str, cells))
+        raise RtmeterError("a shift is between two", field="cell", value=value, remedy=remedy)
     one = _compared(*cells)
     assert one.found is not None
     title = f"Shift of {_quantity(one)}: B = {cells[1].name} less A = {cells[0].name}"
