@@ -82,6 +82,7 @@ def test_another_version_is_refused_by_name(tmp_path: Path, version: Any) -> Non
         ({"status": "failed"}, "error", "needs an error"),
         ({"axes": {"repeat": "x"}}, "axes.repeat", "is no number: x"),
         ({"axes": {"repeat": 10**30}}, "axes.repeat", "is no number: 1000"),
+        ({"measurement": "sleep"}, "measurement", "'loop', 'imported' or 'own_loop'"),
     ],
 )
 def test_what_is_wrong_is_named(tmp_path: Path, changes: dict[str, Any], field: str, message: str) -> None:

@@ -59,7 +59,7 @@ class CellRecord(RecordPart):
     status: Status
     valid: bool
     error: Failure | None
-    measurement: Measurement | Literal["imported", "own_loop"]
+    measurement: Literal[Measurement, "imported", "own_loop"]
     mode: Literal["one_shot", "periodic"] | None
     adapter: str
     server_adapter: str | None
