@@ -254,3 +254,9 @@ def test_as_many_misses_as_are_allowed_are_not_more() -> None:
     """0.043 of 5,000 are 215, and in floats less."""
     assert "more missed than is allowed" not in verdict(215, 5_000, 0.043).reason
     assert "more missed than is allowed" in verdict(216, 5_000, 0.043).reason
+
+
+def test_a_bound_above_what_is_allowed_does_not_read_as_that() -> None:
+    said = verdict(0, 3000, 9.98e-4).reason
+    assert "at most 0.09981 %, and 0.0998 % is allowed: too few releases to tell" in said
+    assert "at most 0.0998 %, and 0.1 % is allowed" in verdict(0, 3000, 1e-3).reason

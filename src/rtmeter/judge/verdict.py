@@ -24,7 +24,7 @@ from rtmeter.judge.rule import (
 )
 from rtmeter.model import GateFinding, Requirement, Support, Verdict
 from rtmeter.results.condition_words import EMULATED
-from rtmeter.results.words import round_us, share, share_between
+from rtmeter.results.words import digits_beside, round_us, share, share_between
 from rtmeter.statistics.bounds import NS_PER_HOUR, beyond_the_horizon, further_releases, miss_ratio_bounds
 from rtmeter.statistics.evidence import fewest_further, too_few_alone
 from rtmeter.statistics.judged import JudgedRun, judged_run
@@ -225,7 +225,8 @@ def _why(
     """Why, in words, and the fewest further samples that would pass."""
     allowed, effect = requirement.miss_ratio, support.design_effect if support else 1.0
     lower, upper = bounds or _bounds(found, requirement, support)
-    asked = "" if allowed is None else f", and {share(allowed)} is allowed"
+    digits = 3 if allowed is None else digits_beside(allowed, lower, upper)
+    asked = "" if allowed is None else f", and {share(allowed, digits)} is allowed"
     sure = f"with {_percent(requirement)} confidence the miss ratio is"
     refused = refusals(support.findings) if support else ""
     no_bound = f"no bound of the miss ratio is stated: {refused}"
@@ -240,10 +241,10 @@ def _why(
         case "no_level" | "level_too_high":
             return proof.removesuffix("; "), None
         case "misses_too_often" if refused:
-            seen = f"the lower bound of the miss ratio is {share(lower)}{asked}"
+            seen = f"the lower bound of the miss ratio is {share(lower, digits)}{asked}"
             return f"{seen}; no upper bound is stated: {refused}", None
         case "misses_too_often":
-            return f"{sure} at least {share(lower)}{asked}", None
+            return f"{sure} at least {share(lower, digits)}{asked}", None
         case "beyond_the_horizon":
             times = f"{requirement.horizon:g} times as many releases"
             ratio = share(found.total / (requirement.horizon * found.n))
@@ -254,14 +255,14 @@ def _why(
             nothing = "" if found.total else "that says nothing of other runs, and "
             return f"{proof}{nothing if allowed is None else ''}{no_bound}", None
         case "meets":
-            ratio = "" if proof and allowed is None else f"{sure} at most {share(upper)}{asked}"
+            ratio = "" if proof and allowed is None else f"{sure} at most {share(upper, digits)}{asked}"
             return f"{proof}{ratio}".removesuffix("; "), None
         case "more_missed" if refused:
             said, more = f"{chance}; {no_bound}", fewest_further
         case "more_missed":
-            said, more = f"{sure} {share_between(lower, upper)}{asked}; {chance}", _more
+            said, more = f"{sure} {share_between(lower, upper, digits)}{asked}; {chance}", _more
         case _:
-            said, more = f"{sure} {share_between(lower, upper)}{asked}: {row.said}", _more
+            said, more = f"{sure} {share_between(lower, upper, digits)}{asked}: {row.said}", _more
     return f"{proof}{said}", more(found.total, found.n, requirement, effect)
 
 

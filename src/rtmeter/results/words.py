@@ -184,27 +184,34 @@ def count(number: float | None) -> str:
     return NONE if number is None else f"{number:,}"
 
 
-def ratio(share: float | None) -> str:
+def ratio(share: float | None, digits: int = 3) -> str:
     """A share, 0.002; one below 0.0001 as a power of ten: 4.99 × 10⁻⁵, 10⁻⁶."""
     if share is None:
         return NONE
     if share == 0 or share >= 1e-4:
-        return f"{share:.3g}"
+        return f"{share:.{digits}g}"
     exponent = math.floor(math.log10(share))
-    mantissa = f"{share / 10**exponent:.3g}"
+    mantissa = f"{share / 10**exponent:.{digits}g}"
     times = "" if mantissa == "1" else f"{mantissa} × "
     return f"{times}10{str(exponent).translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
 
 
-def share(part: float) -> str:
+def share(part: float, digits: int = 3) -> str:
     """A share in per cent: 41.9 %, 0.1 %, 0.002 %; never 0 % of what is more, nor 100 % of what is less.
     Of NaN a dash."""
     if math.isnan(part):
         return "-"
-    percent = f"{100 * part:.3g}"
+    percent = f"{100 * part:.{digits}g}"
     if percent == "100" and part < 1:
         percent = f"{100 * math.floor(part * 1e6) / 1e6:.10g}" if part <= 1 - 1e-6 else "99.9999"
-    return f"{percent} %" if "e" not in percent else f"{ratio(part)}"
+    return f"{percent} %" if "e" not in percent else ratio(part, digits)
+
+
+def digits_beside(limit: float, *parts: float) -> int:
+    """How many digits shares need, three at least, so that none reads as the limit that it is above or
+    below."""
+    other = [part for part in parts if part != limit]
+    return next((n for n in range(3, 17) if share(limit, n) not in [share(one, n) for one in other]), 17)
 
 
 def missed_share(verdict: Verdict) -> str:
@@ -223,10 +230,10 @@ TELLING = 0.01
 """A lower bound below this share of the upper one says no more than that something was missed."""
 
 
-def share_between(lower: float, upper: float) -> str:
+def share_between(lower: float, upper: float, digits: int = 3) -> str:
     """Two bounds of a share: ``at least 0.2 %, at most 1 %``; without a lower one that says nothing."""
-    least = f"at least {share(lower)}, " if lower > TELLING * upper else ""
-    return f"{least}at most {share(upper)}"
+    least = f"at least {share(lower, digits)}, " if lower > TELLING * upper else ""
+    return f"{least}at most {share(upper, digits)}"
 
 
 def one_in(share: float) -> str:
