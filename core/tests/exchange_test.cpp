@@ -1,117 +1,15 @@
 // Round trips and cycles: what is sent when, and how each release is settled.
 #include <gtest/gtest.h>
 #include <sched.h>
-#include <sys/mman.h>
 
-#include <csignal>
-#include <cstring>
-
-#include "by_hand.hpp"
 #include "errors.hpp"
+#include "line.hpp"
 
 namespace rtmeter {
 namespace {
 
 using namespace testing_help;
-using Rows = std::vector<Row>;
 using Times = std::vector<std::int64_t>;
-
-constexpr std::int64_t kNever = -1;
-
-// Releases at 100, 200, …; every message takes 30, or what delay_ns says of its sequence number.
-class Line : public ByHand {
- public:
-  explicit Line(const Config& given, rtm_drive drive = RTM_SPIN, rtm_receive receive = RTM_RECEIVE_SPIN_ONCE,
-                bool is_scripted = false)
-      : ByHand(given, drive, receive, is_scripted) {
-    middleware.publish = [this](const Sent& sent) { publish(sent); };
-    middleware.wait = [this](std::int64_t timeout_ns) { wait(timeout_ns); };
-    clock.on_sleep = [this] {
-      deliver_until(clock.at_ns);
-      if (clock.at_ns >= stop_at_ns) stop = true;
-    };
-  }
-
-  std::map<std::int64_t, std::int64_t> delay_ns;
-  std::multimap<std::int64_t, Sent> under_way;  // by when they come
-  std::int64_t stop_at_ns = INT64_MAX;
-
- private:
-  void publish(const Sent& sent) {
-    const auto k = static_cast<std::int64_t>(sent.sequence);
-    const auto found = delay_ns.find(k);
-    const std::int64_t delay = k < 0 ? 0 : found == delay_ns.end() ? 30 : found->second;
-    if (k < 0 || delay == 0) return deliver(sent);
-    if (delay != kNever) under_way.emplace(clock.at_ns + delay, sent);
-  }
-  void wait(std::int64_t timeout_ns) {
-    ASSERT_GT(timeout_ns, 0);
-    const std::int64_t until_ns = clock.at_ns + timeout_ns;
-    if (under_way.empty() || under_way.begin()->first > until_ns) {
-      clock.at_ns = until_ns;
-    } else {
-      clock.at_ns = std::max(clock.at_ns, under_way.begin()->first);
-      deliver_until(clock.at_ns);
-    }
-  }
-  void deliver_until(std::int64_t until_ns) {
-    while (!under_way.empty() && under_way.begin()->first <= until_ns) {
-      const auto [at_ns, sent] = *under_way.begin();
-      under_way.erase(under_way.begin());
-      clock.at_ns = at_ns;
-      deliver(sent);
-    }
-    clock.at_ns = until_ns;
-  }
-  void deliver(const Sent& sent) { middleware.deliver(sent.topic == "ping" ? "pong" : sent.topic, sent); }
-};
-
-// Bytes of which one is told when they are first looked at.
-class LookedAt {
- public:
-  LookedAt() {
-    page_ = mmap(nullptr, kBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    struct sigaction handler{};
-    handler.sa_handler = [](int /*signal*/) {
-      mprotect(now()->page_, kBytes, PROT_READ);
-      now()->looked_at_();
-    };
-    handler.sa_flags = SA_NODEFER;
-    sigaction(SIGSEGV, &handler, &before_);
-    now() = this;
-  }
-  LookedAt(const LookedAt&) = delete;
-  LookedAt& operator=(const LookedAt&) = delete;
-  ~LookedAt() {
-    sigaction(SIGSEGV, &before_, nullptr);
-    munmap(page_, kBytes);
-  }
-
-  void hide(const std::vector<std::uint8_t>& bytes, std::function<void()> looked_at) {
-    looked_at_ = std::move(looked_at);
-    std::memcpy(page_, bytes.data(), bytes.size());
-    mprotect(page_, kBytes, PROT_NONE);
-  }
-  const std::uint8_t* bytes() const { return static_cast<const std::uint8_t*>(page_); }
-
- private:
-  static constexpr std::size_t kBytes = 4096;
-  static LookedAt*& now() {
-    static LookedAt* one = nullptr;
-    return one;
-  }
-  void* page_;
-  std::function<void()> looked_at_;
-  struct sigaction before_{};
-};
-
-Config round_trips(InFlight in_flight, std::int64_t samples, std::optional<rtm_overrun> overrun = {}) {
-  Config config = config_by_hand(RTM_ROUNDTRIP, 1, samples);
-  config.role = RTM_ROLE_CLIENT;
-  config.in_flight = in_flight;
-  config.overrun = overrun;
-  return config;
-}
 
 TEST(RoundTrip, OneInFlightPassesOverWhatPassedMeanwhile) {
   Line wire(round_trips(InFlight::one, 6));
@@ -239,41 +137,6 @@ TEST(RoundTrip, CountsWhatIsNoReplyOrNotInTurn) {
   EXPECT_EQ(wire.counters.duplicate, 1u);
   EXPECT_EQ(wire.counters.corrupted, 2u);
   EXPECT_EQ(wire.counters.late_after_lost, 0u);
-}
-
-// Looking at a large payload takes long. Were the release not claimed before, its sender could give up
-// meanwhile what was stamped in time; here the same reply comes once more while the first is looked at.
-TEST(RoundTrip, AReplyIsClaimedBeforeItsPayloadIsLookedAt) {
-  Line wire(round_trips(InFlight::open, 2));
-  LookedAt page;
-  wire.middleware.publish = [&, publish = wire.middleware.publish](const Sent& sent) {
-    if (sent.sequence != 1) return publish(sent);
-    page.hide(sent.bytes, [&] {
-      wire.clock.at_ns += 20;
-      wire.middleware.deliver("pong", sent);
-    });
-    const auto& [on_message, user] = wire.middleware.subscribers.at("pong");
-    const rtm_message message{sent.sequence, page.bytes(), static_cast<std::uint32_t>(sent.bytes.size())};
-    wire.clock.at_ns += 10;
-    on_message(user, &message);
-  };
-  EXPECT_EQ(wire.run(),
-            (Rows{{100, 100, 130, A, kWarm}, {200, 200, 210, A, kServed}, {300, 300, 330, A, kServed}}));
-  EXPECT_EQ(wire.counters.duplicate, 1u);
-}
-
-TEST(RoundTrip, ADamagedReplyGivesItsReleaseBack) {
-  Line wire(round_trips(InFlight::one, 2));
-  wire.middleware.publish = [&, publish = wire.middleware.publish](const Sent& sent) {
-    publish(sent);
-    if (sent.sequence != 1) return;
-    Sent bad = sent;
-    bad.bytes.back() ^= 1;
-    wire.under_way.emplace(wire.clock.at_ns + 5, bad);
-  };
-  EXPECT_EQ(wire.run(),
-            (Rows{{100, 100, 130, A, kWarm}, {200, 200, 230, A, kServed}, {300, 300, 330, A, kServed}}));
-  EXPECT_EQ(wire.counters.corrupted, 1u);
 }
 
 TEST(RoundTrip, WhatIsInterruptedIsInFlight) {

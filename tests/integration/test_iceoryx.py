@@ -21,7 +21,6 @@ from probe_runs import (
     MS,
     PERIOD,
     SAMPLES,
-    WARM_UP,
     Config,
     Probe,
     accounts,
@@ -92,15 +91,6 @@ def test_participants_that_start_together_share_a_roudi_and_hear_each_other(tmp_
     summary = cell["summary"]
     assert summary["identity"].endswith(": 1 = 1 + 0 + 0")
     assert "time_to_matched" not in summary["quantities"]  # it tells not of how many
-
-
-def test_its_roudi_ends_where_close_range_is_not_there(tmp_path: Path, no_roudi: None) -> None:
-    """Linux before 5.9, or a container's filter: what the keeper inherits is closed nonetheless."""
-    without = ("-e", "trace=close_range", "-e", "inject=close_range:error=ENOSYS")
-    strace = ["strace", "-f", "-qq", "-o", os.devnull, *without]
-    with probe(tmp_path, CYCLE | {"samples": SAMPLES, "warm_up": WARM_UP, "inside": strace}) as one:
-        assert one.until("end")["event"] == "end"
-        until(lambda: not roudi_answers())
 
 
 @pytest.mark.parametrize(

@@ -110,16 +110,6 @@ WRONG = [
     ("verdict results/good --miss-ratio 0.1", 0, "10 % allowed", ""),
     ("verdict results/good --deadline 1", 1, "", "--deadline = '1': has no unit"),
     (
-        "verdict results/good --deadline 1ms --deadline=2ms",
-        1,
-        "",
-        "--deadline = '2ms': is given a second time; give it once",
-    ),
-    ("compare results --factor load --factor block", 1, "", "--factor = 'block': is given a second time"),
-    ("export results/good -o x --out y --format csv", 1, "", "--out = 'y': is given a second time"),
-    ("archive merge none --since 2020-01-01 --since 2021-01-01", 1, "", "--since = '2021-01-01': is given"),
-    ("compare results/good results/good --gate p50<+5% --gate p90<+5%", 0, "gate p90", ""),
-    (
         "verdict results/good --deadline 1ms --miss-ratio 2",
         1,
         "",

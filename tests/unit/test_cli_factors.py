@@ -367,7 +367,6 @@ def test_lost_quantiles_are_told_in_words(capsys: Captured) -> None:
         ("r --factor scheduling --reference rr:1", "is no level of scheduling; name one of other, fifo:80"),
         ("r --reference other", "--reference = 'other': says nothing without --factor"),
         ("r r --factor load", "B = 'r': is not for --factor; leave it out, or --factor"),
-        ("r --factor load --gate p50<+5% --gate p90<+5%", "--gate = 'p50<+5%, p90<+5%': is not for --factor"),
         ("r", "B: is missing"),
     ],
 )

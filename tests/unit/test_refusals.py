@@ -34,6 +34,7 @@ LINES = [
     ("graph some.json --timing t.hpp", "--timing = 't.hpp': means nothing for some.json; leave it out"),
     ("summary cell --repeats", "--repeats: means nothing for one cell; leave it out"),
     ("summary . --repeats --json", "--repeats: means nothing with --json; leave it out"),
+    ("compare . --factor x --gate p50<+5% --gate p9<+5%", "--gate = 'p50<+5%, p9<+5%': is not for --factor"),
     ("explain --times 3 cell", "--times = '3': goes with --self-test; leave it out"),
 ]
 
@@ -53,6 +54,29 @@ def test_an_option_that_would_do_nothing_is_refused(
     assert cli.invoke(line.replace("{pid}", str(os.getpid())).split()) == 1
     assert capsys.readouterr().err.startswith(f"rtmeter: {said}")
     assert sorted(tmp_path.rglob("*")) == there
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("verdict cell --deadline 1ms --deadline=2ms", "--deadline = '2ms': is given a second time; give it"),
+        ("compare cell --factor load --factor block", "--factor = 'block': is given a second time"),
+        ("export cell -o x --out y --format csv", "--out = 'y': is given a second time"),
+        ("archive merge none --since 2020-01-01 --since 2021-01-01", "--since = '2021-01-01': is given"),
+    ],
+)
+def test_what_can_be_said_once_is_refused_a_second_time(
+    line: str, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.invoke(line.split()) == 1
+    assert capsys.readouterr().err.startswith(f"rtmeter: {said}")
+
+
+def test_gates_are_as_many_as_are_given(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    cell = str(write_cell(tmp_path / "cell", Made(samples=200)))
+    assert cli.invoke(["compare", cell, cell, "--gate", "p50<+5%", "--gate", "p90<+5%"]) == 0
+    said = capsys.readouterr().out
+    assert "gate p50<+5%: pass" in said and "gate p90<+5%: pass" in said
 
 
 def test_what_was_not_given_is_not_refused() -> None:
