@@ -66,7 +66,7 @@ def test_what_is_no_sweep_is_refused_without_a_file_of_its_own(
     [
         ("--find-max subscribers --adapter posix --deadline 1ms", "--subscribers = 16: cannot"),
         ("--find-max publishers --adapter posix --deadline 1ms", "--publishers = 16: cannot"),
-        ("--find-max subscribers --adapter null --deadline 1ms --subscribers 0..4", "does not go up"),
+        ("--find-max subscribers --adapter null --deadline 1ms --subscribers 0..4", "begins at 0"),
         ("--find-max rate --adapter null", "--deadline: is missing"),
         ("--find-max rate --adapter null --deadline 1ms --period 1ms", "--period = '1ms'"),
         ("--find-max rate --adapter null --deadline 1ms --rate 5", "--rate = '5': is no range"),
