@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <cstdio>
+#include <cstdlib>
 #include <fstream>
 #include <string>
 #include <vector>
@@ -65,11 +66,13 @@ int run(std::uint32_t bytes, const char* session) {
   const Roudi started(kPayload + bytes);  // before both, which would each start one
   const pid_t receiver = fork();
   if (receiver == 0) {
-    Iceoryx adapter(asked);
-    bool done = false;
-    adapter.create_subscriber(adapter.create_node("receiver"), "topic", &received, &done);
-    while (!done) adapter.spin_some();
-    _exit(0);
+    {
+      Iceoryx adapter(asked);
+      bool done = false;
+      adapter.create_subscriber(adapter.create_node("receiver"), "topic", &received, &done);
+      while (!done) adapter.spin_some();
+    }
+    std::exit(0);  // with iceoryx's last words, which take its socket away
   }
   Iceoryx adapter(asked);
   auto* publisher = static_cast<Publisher*>(adapter.create_publisher(adapter.create_node("sender"), "topic"));

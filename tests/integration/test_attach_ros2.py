@@ -238,8 +238,11 @@ def test_a_node_that_is_made_long_after_its_library_was_loaded_is_waited_for(
 
 
 @here
-def test_a_running_node_tells_no_nodes_name_and_is_left_as_it_was(node: Command, tmp_path: Path) -> None:
+def test_a_running_node_tells_no_nodes_name_and_is_left_as_it_was(
+    node: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Also where rtmeter is killed while it records."""
+    monkeypatch.setenv("TMPDIR", str(tmp_path))  # what one that is killed leaves there
     process = subprocess.Popen([*node, tmp_path / "own.txt"], stdout=subprocess.PIPE)
     try:
         assert process.stdout is not None
