@@ -83,7 +83,8 @@ impl Received for Responses {
     /// The core is told without the lock, for which its sender may wait.
     fn take_all(&self) -> Result<usize, Refused> {
         let (mut taken, mut failed) = (0, false);
-        while let Some((_request, response)) = self.next(&mut failed) {
+        for _ in 0..MOST {
+            let Some((_request, response)) = self.next(&mut failed) else { break };
             self.on_reply.call(Reply::Result, *response.user_header(), response.payload());
             taken += 1;
         }

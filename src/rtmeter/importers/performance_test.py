@@ -51,9 +51,8 @@ def read_csv(source: SourceFile) -> Imported:
             remedy = "numbers with a comma in them stand in the wrong columns: measure with LC_ALL=C"
             raise source.error("has too many columns", line=number, remedy=remedy)
         if (now := source.number(words[elapsed], "T_experiment", number)) <= before:
-            remedy = "the file was put together from two: import one run at a time"
-            value = words[elapsed]
-            raise source.error("goes back", line=number, field="T_experiment", value=value, remedy=remedy)
+            remedy, value = "the file was put together from two: import one run at a time", words[elapsed]
+            raise source.error("does not rise", line=number, field="T_experiment", value=value, remedy=remedy)
         before = now
         rows.append((number, {key: words[at] for key, at in columns.items()}))
     facts = dict(line.split(":", 1) for line in head.splitlines() if ":" in line)

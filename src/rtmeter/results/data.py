@@ -75,7 +75,7 @@ def _check_bytes(file: Path, record: CellRecord) -> None:
         if checked.crc32c_of(file) == record.data_crc32c:
             return
     except checked.DAMAGED as error:
-        message = f"cannot be read: {getattr(error, 'strerror', None) or str(error).splitlines()[0]}"
+        message = f"cannot be read: {getattr(error, 'strerror', None) or str(error).partition(chr(10))[0]}"
     raise RtmeterError(message, where=str(file), remedy=_remedy(file.parent, record))
 
 

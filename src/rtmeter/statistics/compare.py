@@ -92,18 +92,14 @@ class Comparison:
 
         It decides the miss ratio where anything missed, else p99, of shorter runs a lower quantile. Of these
         nothing good is told where p99, as far as it was seen, is beyond a half or the double."""
-        outcome = over_quantities.together(self.effects) if self.effects else self._of_one_run_each
-        p99 = self._unbounded
-        far = p99 is not None and p99.a > 0 and not -p99.a / 2 < p99.difference < p99.a
-        return "not told" if far and outcome in ("better", "no difference") else outcome
-
-    @property
-    def _of_one_run_each(self) -> ShiftOutcome:
+        if self.effects:
+            return over_quantities.together(self.effects)
         outcomes = {shift.outcome for shift in self.shifts}
         if "worse" in outcomes:
             return "worse"
-        decides = self._decides
-        if decides is not None and decides.outcome == "not told":
+        decides, p99 = self._decides, self._unbounded
+        far = p99 is not None and p99.a > 0 and not -p99.a / 2 < p99.difference < p99.a
+        if decides is not None and (far or decides.outcome == "not told"):
             return "not told"
         for outcome in ("better", "no difference", "not told"):
             if outcome in outcomes:

@@ -86,13 +86,15 @@ def command(
     from rtmeter.cli.junit import write_junit
     from rtmeter.cli.output import heard, print_json
     from rtmeter.cli.reading_progress import reading
+    from rtmeter.cli.refusals import refuse
     from rtmeter.cli.requirement_options import asked_of
     from rtmeter.errors import RtmeterError
     from rtmeter.results.cells import find_cells
 
     asked = asked_of(gate or [], deadline, confidence, force)
     if factor is not None:
-        _only_without_factor({"B": b, "--gate": ", ".join(gate or []), "--junit": junit})
+        of_two = {"B": b, "--gate": gate or [], "--junit": junit}
+        refuse(of_two, "is not for --factor", "leave it out, or --factor, which looks at A alone")
         return _effects_of(a, factor, reference, asked, as_json)
     if reference is not None:
         raise RtmeterError(
@@ -117,15 +119,6 @@ def command(
         write_junit(junit, f"{a} against {b}", compared, only_a)
     lacking = [exit_codes.INCONCLUSIVE] if only_a else []
     return exit_codes.worst([*map(code_of, compared), *lacking])
-
-
-def _only_without_factor(given: dict[str, object]) -> None:
-    from rtmeter.errors import RtmeterError
-
-    for name, value in given.items():
-        if value:
-            message, remedy = "is not for --factor", "leave it out, or --factor, which looks at A alone"
-            raise RtmeterError(message, field=name, value=str(value), remedy=remedy)
 
 
 def _effects_of(
