@@ -14,6 +14,7 @@ import signal
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,8 @@ class Probe:
         self.stop = self.behave != "deaf"
 
     def say(self, event: str, **rest: Any) -> None:
-        print(json.dumps({"event": event} | rest), flush=True)
+        with suppress(BrokenPipeError):  # nobody reads any more: standard input has ended, too
+            print(json.dumps({"event": event} | rest), flush=True)
 
     def write(self, *pieces: bytes) -> None:
         os.write(self.log, b"".join(pieces))

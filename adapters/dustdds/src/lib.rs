@@ -185,10 +185,11 @@ impl Adapter for DustDds {
 
     fn describe(&self, sink: &mut Sink) {
         sink.put("type", TYPE_NAME);
-        if let Some(words) = death() {
-            sink.put("broken", words);
-        }
         sink.put("gave_way", gave_way().to_string()).put("chosen", "gave_way");
+        if let Some(words) = death() {
+            sink.put("broken", words); // it answers nothing any more: who asks it may panic
+            return self.shared.describe(&[], 0, sink);
+        }
         let facts: Vec<_> =
             self.writers.iter().map(Writer::facts).chain(self.readers.iter().map(Reader::facts)).collect();
         let others = self.participant.as_ref().and_then(|p| {
