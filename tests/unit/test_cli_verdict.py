@@ -81,6 +81,13 @@ def test_a_verdict_is_a_line_and_points(capsys: Captured) -> None:
     assert lines[2].startswith(f"{'':<19}the misses come in")
 
 
+def test_the_latest_that_misses_by_a_nanosecond_does_not_read_as_the_deadline(capsys: Captured) -> None:
+    values = draw(1)
+    values[5000] = MS + 1
+    write_wakeups(Path("a"), values)
+    assert "worst 1,000.001 us\n" in verdict("a --deadline 1ms --miss-ratio 0.1%", capsys)[1]
+
+
 def test_a_cell_that_is_shown_has_the_same_verdict(capsys: Captured) -> None:
     """As `measure` shows what it measured: a line, and points, not one long sentence."""
     asked = Requirement(MS, 0.001)

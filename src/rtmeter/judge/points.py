@@ -39,6 +39,6 @@ def line_and_points(verdict: Verdict, worst_ns: float | str | None) -> tuple[str
     if worst_ns == "lost":
         parts.append("worst lost")
     elif worst_ns is not None and not isinstance(worst_ns, str):
-        parts.append(f"worst {words.us(worst_ns)} us")
+        parts.append(f"worst {words.us_beside(worst_ns, verdict.requirement.deadline_ns)} us")
     points = [point for point in rest.split("; ") if point and point != _NONE]
     return f"{head}: {', '.join(parts)}", points

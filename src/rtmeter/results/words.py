@@ -179,6 +179,12 @@ def round_us(ns: float) -> str:
     return f"{ns / 1000:,.3f}".rstrip("0").rstrip(".")
 
 
+def us_beside(ns: float, limit_ns: int) -> str:
+    """Microseconds beside a limit: with decimals enough that what is later does not read as the limit."""
+    short = us(ns)
+    return round_us(ns) if ns > limit_ns and short == us(limit_ns) else short
+
+
 def count(number: float | None) -> str:
     """A count with thousands set apart."""
     return NONE if number is None else f"{number:,}"
