@@ -199,7 +199,6 @@ def test_contradictions_of_a_wakeup(given: dict[str, Any], field: str, message: 
         ("cycle", {"server_adapter": "posix"}, "server_adapter", "means nothing for cycle"),
         ("loop", ATTACHED | {"samples": "10"}, "samples", "without a period"),
         ("loop", ATTACHED | {"pid": 1}, "pid", "contradicts command"),
-        ("loop", {"adapter": "attached"}, "command", "is missing"),
         ("swim", {}, "measurement", "is no choice"),
     ],
 )
@@ -222,6 +221,13 @@ def test_the_adapter_must_be_named() -> None:
     with pytest.raises(RtmeterError, match="is missing") as caught:
         settle({"measurement": "wakeup"})
     assert caught.value.field == "adapter"
+
+
+def test_what_a_loop_is_of_must_be_named() -> None:
+    """By no value: nobody gave one."""
+    with pytest.raises(RtmeterError, match="is missing") as caught:
+        options("loop", adapter="attached")
+    assert str(caught.value).startswith("command: is missing; ")
 
 
 def test_a_near_miss_is_recognised() -> None:

@@ -28,7 +28,9 @@ _OPTIONS = """
 
 In a block, in `defaults` and in a variant. Each may be a list, which is an axis. *For* says which
 measurements an option means something for: for others it is an error in a block, and passed over in
-`defaults`. Those of `rtmeter measure` are the same, with dashes: `--warm-up 1s`. `requirement` groups
+`defaults`. Those of `rtmeter measure` are the same, with dashes: `--warm-up 1s`;
+mappings are given key by key, `--option KEY=VALUE`, so too `--condition`, `--host`, `--server-option` and
+`--server-condition`; a mapping of `explain` is `--explain-with`. `requirement` groups
 `deadline`, `miss_ratio`, `confidence`, `criticality` and `horizon`."""
 
 _PARTS = {

@@ -86,7 +86,8 @@ class CellOptions(BaseModel):
     period: Annotated[
         Duration | None,
         Field(
-            description="Period of the releases (default 1ms, roundtrip and request 10ms, discovery 2s).",
+            description="Period of the releases (default 1ms, roundtrip and request 10ms, discovery 2s; "
+            "of a loop what its releases tell, and needed with `samples`).",
             examples=["1ms"],
             serialization_alias="period_ns",
         ),

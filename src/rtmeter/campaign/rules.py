@@ -204,7 +204,7 @@ def _check_server(o: CellOptions) -> None:
     for field in ("server_conditions", "server_load"):
         if getattr(o, field) is not None:
             message, remedy = "means nothing where client and server share a host", f"give {field[7:]}"
-            _refuse(o, field, message, f"{remedy}, or hosts with a component", "")
+            raise RtmeterError(message, field=field, remedy=f"{remedy}, or hosts with a component")
     if o.shared_clock is not None:
         message = "means nothing where client and server share a host, and so a clock"
         _refuse(o, "shared_clock", message, "leave it out, or give hosts with a component")
@@ -231,7 +231,7 @@ def _check_attached(o: CellOptions) -> None:
     if o.measurement != "loop":
         return
     if o.command is None and o.pid is None:
-        _refuse(o, "command", "is missing", "give the command that starts the program, or pid", "")
+        _refuse(o, "command", "is missing", "give the command that starts the program, or pid")
     if o.command is not None and o.pid is not None:
         _refuse(o, "pid", "contradicts command: both say which program", "give one of the two")
     if o.samples is not None and o.period is None:
@@ -242,7 +242,7 @@ def _check_chain(o: CellOptions) -> None:
     if o.measurement != "chain":
         return
     if o.graph is None:
-        _refuse(o, "graph", "is missing", "give the YAML file of its stages (docs/chain.md)", "")
+        _refuse(o, "graph", "is missing", "give the YAML file of its stages (docs/chain.md)")
         return
     for field in ("break_on_late", "explain"):
         if getattr(o, field):
