@@ -35,7 +35,7 @@ def test_the_campaign_has_its_four_cells(folder: Path) -> None:
     cells = list(folder.glob("results/*/wakeups/*/*/cell.json"))
     assert len(cells) == 4
     released = sorted(json.loads(cell.read_text())["summary"]["counts"]["released"] for cell in cells)
-    assert released == [100, 100, 1000, 1000]
+    assert released == [1000] * 4, "as many as each needs to pass"
 
 
 def test_report_picture_and_samples_are_written(folder: Path) -> None:
