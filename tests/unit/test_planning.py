@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
@@ -12,6 +14,7 @@ from rtmeter.campaign.plan_factors import SPREAD_OF_RUNS, Seen, plan_factors
 from rtmeter.model import Cell, Requirement
 from rtmeter.statistics.bounds import miss_ratio_bounds, releases_needed
 from rtmeter.statistics.effects import confidences
+from rtmeter.statistics.evidence import FEWEST_JUDGED
 from rtmeter.statistics.extremes import FEWEST_RELEASES
 from rtmeter.statistics.halving import repeats_to_show
 from rtmeter.statistics.joint import RunMisses, joint
@@ -68,6 +71,29 @@ def test_a_hard_run_plans_no_misses() -> None:
     assert [row.misses_allowed for row in firm.plans] == [0, 1, 2, 3, 4, 5]
 
 
+def evidence(n: int, misses: int, effect: float, refused: str) -> Any:
+    found = SimpleNamespace(n=n, misses=range(misses), design_effect=effect, refusals=())
+    found.dependence = SimpleNamespace(extremal_index=1 / effect)
+    found.refusals = (SimpleNamespace(message=refused),)
+    return found
+
+
+def test_of_several_runs_the_most_dependent_is_assumed_and_the_misses_of_all() -> None:
+    runs = [evidence(1_000, 3, 1.0, "x"), evidence(2_000, 4, 2.0, "y"), evidence(500, 1, 1.5, "x")]
+    found = Assumed.seen("a", runs, MS)
+    assert found == Assumed(2.0, 0.5, "a", misses=8, n=3_500, refusals=("x", "y"), period_ns=MS)
+
+
+def test_a_run_that_misses_as_often_as_a_pilot_may_be_shorter_than_it() -> None:
+    """But not than what is looked at: some hundred releases, of which one in a thousand misses, would do for
+    one in a hundred."""
+    assumed = Assumed(like="a", misses=1_000, n=1_000_000)
+    found = plan_run(Requirement(MS, 1e-2), MS, assumed).expected
+    assert miss_ratio_bounds(0.4, 400, 0.95)[1] <= 1e-2
+    assert found is not None
+    assert (found.misses_allowed, found.releases) == (1, FEWEST_JUDGED)
+
+
 def test_factors_that_always_change_together_are_named_once() -> None:
     def made(name: str, repeat: int, **factors: object) -> Cell:
         config = {"measurement": "wakeup", "samples": 1000, "period_ns": MS}
@@ -121,6 +147,23 @@ def test_what_runs_were_seen_to_differ_by_is_taken_and_no_less_than_their_counts
     assert apart["miss_ratio"] == pytest.approx(math.sqrt(2 * SPREAD_OF_RUNS**2 + 2 / 800.5))
     assert "p50" in {one.quantity for one in found.too_few}
     assert "p99" not in {one.quantity for one in found.too_few}
+
+
+def test_the_cell_with_the_fewest_repeats_says_what_they_show() -> None:
+    cells = [*two_levels(2_000, None, 2), *two_levels(2_000, None, 5)[2:5]]
+    (found,) = plan_factors(cells)
+    assert [len([one for one in cells if one.factors["load"] == load]) for load in ("idle", "cpu80")] == [
+        5,
+        2,
+    ]
+    assert found.repeats == 2
+
+
+def test_a_miss_ratio_is_compared_only_where_every_cell_states_one() -> None:
+    stated, any_miss = Requirement(MS, 1e-3), Requirement(MS, None)
+    some = [replace(one, requirement=any_miss) for one in two_levels(2_000, None)[:3]]
+    (found,) = plan_factors([*some, *two_levels(2_000, stated)[3:]])
+    assert [one.quantity for one in found.quantities] == ["p50", "p99", "p99.9"]
 
 
 def test_a_single_run_that_is_to_tell_why_is_not_counted_among_the_repeats() -> None:

@@ -129,7 +129,7 @@ def plan_run(requirement: Requirement, period_ns: int, assumed: Assumed) -> Plan
     expected = None
     if assumed.misses and not hard:
         n = expected_releases_needed(
-            assumed.misses, assumed.n, allowed, requirement.confidence, effect, at_least=1
+            assumed.misses, assumed.n, allowed, requirement.confidence, effect, at_least=FEWEST_JUDGED
         )
         if n is not None:
             expected = Plan(round(n * assumed.misses / assumed.n), n, hours(n, period_ns))
