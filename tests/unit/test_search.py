@@ -44,6 +44,23 @@ def test_what_is_so_near_that_all_ways_take_too_long_is_announced_as_if_nothing_
     assert Search(2_000, 6_000, within=0.0009).left()[1] == Search(2_000, 6_000).left()[1]
 
 
+@pytest.mark.parametrize("within", [0.0, 0.05])
+@pytest.mark.parametrize(("low", "high"), [(1, 100), (10, 2_000), (50, 60), (102, 2_000), (7, 8)])
+def test_of_a_rate_no_limit_takes_longer_than_was_announced(low: int, high: int, within: float) -> None:
+    def takes(path: list[int]) -> float:
+        return sum(1 / value for value in path)
+
+    search = Search(low, high, within)
+    most = max(takes(searched(search, limit)[1]) for limit in range(low - 1, high + 1))
+    assert takes(search.slowest()) == most
+
+
+def test_few_values_as_near_as_the_least_are_left_to_it() -> None:
+    """Half as much again as the least is near enough: the least is tried at once, and not the middle."""
+    assert Search(10, 100, 0.5, None, 15).next() == 10
+    assert Search(10, 100, 0.5, None, 16).next() == 12
+
+
 def test_large_ranges_take_few_values_and_large_values_come_late() -> None:
     for limit in (16, 1000, 65_507, 2**23 - 1):
         _, tried = searched(Search(16, 2**23), limit)

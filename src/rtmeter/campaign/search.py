@@ -9,6 +9,9 @@ from dataclasses import dataclass, replace
 _FEW_WAYS = 1e-3
 """How near is near enough for all ways to be gone in no time, some ten thousand of them."""
 
+_NEAR_THE_LEAST = 64
+"""So many limits above the least value are looked at for the way of a rate that takes longest."""
+
 
 @dataclass(frozen=True, slots=True)
 class Search:
@@ -49,6 +52,13 @@ class Search:
         """The values that are still to be tried if none passes, which are the fewest, and the most that there
         may be."""
         return [self._path(lambda _: False), self._longest()]
+
+    def slowest(self) -> list[int]:
+        """The values that are still to be tried of a rate on the way that takes longest, where each has as
+        many releases: one that ends near the least value, and not always at it."""
+        limits = range(self.low - 1, min(self.high, self.low + _NEAR_THE_LEAST) + 1)
+        paths = [self._path(lambda value, limit=limit: value <= limit) for limit in limits]  # type: ignore[misc]
+        return max(paths, key=lambda path: sum(1 / value for value in path))
 
     def _longest(self) -> list[int]:
         """Without ``within`` those of all but ``high`` passing; else every way is gone, unless there are very

@@ -130,7 +130,8 @@ def _announce(asked: SearchAsked) -> None:
     from rtmeter.campaign.search import Search
     from rtmeter.statistics.words import about
 
-    paths = Search(asked.low, asked.high, asked.within).left()
+    search = Search(asked.low, asked.high, asked.within)
+    paths = search.left() + ([search.slowest()] if asked.what == "rate" else [])
     takes = max(sum(_takes_ns(asked, value) for value in path) for path in paths)
     words = " to ".join(in_words(asked.what, end) for end in (asked.low, asked.high))
     releases = (
