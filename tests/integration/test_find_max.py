@@ -77,6 +77,8 @@ def test_what_was_measured_is_not_measured_again(found: Done, folder: Path) -> N
     assert again.json == found.json
     assert cells(again) == before
     assert again.err.count("done before") == len(before)
+    run = json.loads((Path(again.json["run"]) / "run.json").read_text())
+    assert sorted(run["cells"]) == sorted(Path(cell).parent.name for cell in before)
     said = search(folder, "constant.csv", *options, shown="").out
     asked = "deadline 1ms, at most 1 % missed, 95 % confidence"
     assert f"largest rate that passes: {LIMIT_HZ:,} Hz ({asked})\n" in said
@@ -93,6 +95,12 @@ def test_too_little_evidence_is_inconclusive(folder: Path) -> None:
 def test_fewer_runs_at_most_than_each_value_has_are_refused(folder: Path) -> None:
     done = search(folder, "constant.csv", "--repeat", "5", "--most-repeats", "2")
     assert done.code == 1 and "--most-repeats = 2: is less than --repeat 5; " in done.err
+
+
+def test_of_more_than_ten_runs_each_there_are_no_further_ones(folder: Path) -> None:
+    done = search(folder, "constant.csv", "--samples", "50", "--repeat", "12")
+    assert (done.code, done.json["outcome"]) == (3, "inconclusive")
+    assert done.json["tried"][0]["reason"] == "600 releases cannot pass, it takes 12,000"
 
 
 def test_releases_that_cannot_pass_are_not_measured(folder: Path) -> None:

@@ -69,6 +69,8 @@ AT_ONCE = DIED | {"summary": None}
 REFUSED = {"error": SimpleNamespace(field="payload_bytes", as_error="is too large"), "summary": None}
 UNANSWERED = {"error": SimpleNamespace(field="server", as_error="does not answer"), "summary": None}
 OVERFLOW = {"valid": False}
+MEANWHILE = {"error": SimpleNamespace(field="governor", as_error="was changed by another program")}
+"""Something was measured until then."""
 
 
 @pytest.mark.parametrize(
@@ -79,6 +81,8 @@ OVERFLOW = {"valid": False}
         ([UNANSWERED], "pass", 2),
         ([UNANSWERED, UNANSWERED], "inconclusive", 2),
         ([OVERFLOW], "pass", 2),
+        ([MEANWHILE], "pass", 2),
+        ([MEANWHILE, MEANWHILE], "inconclusive", 2),
         ([DIED, OVERFLOW], "inconclusive", 2),
         ([OVERFLOW, AT_ONCE], "inconclusive", 2),
         ([DIED, REFUSED], "error", 2),

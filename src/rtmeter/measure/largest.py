@@ -52,7 +52,7 @@ class SearchAsked:
         if not given.keys() & {"samples", "duration"}:
             needed = plan_cell(one.id, [one] * self.repeat, Assumed()).needed
             assert needed is not None, "there is a requirement"
-            given["samples"] = -(-needed.releases // self.repeat)
+            given["samples"] = needed.releases // self.repeat
         return [self._cell(given, value, run) for run in range(1, runs + 1)]
 
     def planned(self, value: int) -> CellPlan:
