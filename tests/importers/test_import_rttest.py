@@ -130,6 +130,12 @@ def test_a_stall_that_is_caught_up_is_a_doubt(latencies: list[int], jump: str, w
     assert jump in doubt.message and doubt.message.endswith(": a stall, or a clock that was set")
 
 
+def test_the_step_that_stays_is_named_and_no_stall_before_it(write) -> None:
+    latencies = np.array(stalled(4000, 1000))
+    latencies[3000:] += 900_000_000
+    assert "steps by 900 ms at about sample 2,9" in refused(write(rttest(latencies.tolist()))).message
+
+
 def test_a_clock_that_was_set_back_and_forth(write) -> None:
     latencies = np.full(2000, 50_000)
     latencies[500:700] -= 3_600_000_000_000

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from rtmeter.model import Requirement
+from rtmeter.statistics.bounds import miss_ratio_bounds
 from rtmeter.statistics.compare import compare
 from rtmeter.statistics.counted import estimates_counted, summarise_counted, support_of_counted
 from rtmeter.statistics.counted_data import PERIOD_UNKNOWN, Histogram, Intervals, PossibleMisses
@@ -52,6 +53,26 @@ def test_misses_lie_between_the_sure_and_the_possible_ones(last: int, generator:
         assert found.surely <= missed <= found.possibly, deadline
         if deadline < last and deadline % US == US - 1:
             assert found.surely == missed == found.possibly, deadline
+
+
+@pytest.mark.parametrize(("deadline", "possibly"), [(3_998, 2), (3_999, 0)])
+def test_nothing_is_later_than_what_lies_above_all_values(deadline: int, possibly: int) -> None:
+    data = Histogram(np.array([0, 1_000]), US, np.array([5, 1]), 2, over_from_ns=2_000, below_ns=4_000)
+    assert data.misses(deadline) == PossibleMisses(8, 0, possibly)
+
+
+def test_the_latest_message_of_an_interval_in_which_none_came_says_nothing() -> None:
+    data = Intervals(np.array([2, 0]), np.array([0, 1]), np.array([5, 10**9]))
+    assert data.misses(10) == PossibleMisses(3, 1, 1, lost=1)
+    assert data.max_ns == 5
+
+
+def test_a_bound_that_is_just_low_enough_needs_no_further_releases() -> None:
+    data = Histogram(np.array([0]), US, np.array([5_000]), below_ns=US)
+    bound = miss_ratio_bounds(0, 5_000, 0.95)[1]
+    for allowed, more in ((bound, None), (math.nextafter(bound, 0), 1 / 3.6e6)):
+        found = support_of_counted(data, Requirement(US, allowed), 1_000_000)
+        assert (found.upper, found.more_hours) == (bound, more)
 
 
 def test_the_largest_value_beyond_the_bins_is_known() -> None:

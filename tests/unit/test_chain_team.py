@@ -35,6 +35,7 @@ from rtmeter.model import ABSENT, SERVED, Outcome
 from rtmeter.results.store import STAGES, TEAM, read_cell
 from rtmeter.samples.meta import LogMeta
 from rtmeter.statistics.chain import COLUMNS
+from stored import record
 
 MS = 1_000_000
 GRAPH = {
@@ -281,3 +282,15 @@ def test_what_processes_count_is_summed_and_a_warning_of_several_is_one(tmp_path
         for n in (2, 3)
     )
     assert chain_record.of_all(first, [first, second]).counters == {"duplicate": 5, "corrupted": 2}
+
+
+@pytest.mark.parametrize(("in_flight", "problems"), [(1, []), (0, ["samples_do_not_add_up"])])
+def test_a_sample_in_flight_is_one_of_the_released(
+    in_flight: int, problems: list[str], tmp_path: Path
+) -> None:
+    counts = {"released": 6, "arrived": 3, "overtaken": 1, "lost": 1, "in_flight": in_flight}
+    path = SimpleNamespace(name="a > b", counts=counts, identity="released = …")
+    result: Any = SimpleNamespace(paths=(path,), problems=())
+    cell: Any = SimpleNamespace(requirement=None)
+    found = chain_record._with_problems(cell, record(), result, tmp_path)
+    assert ([doubt.type for doubt in found.warnings], found.valid) == (problems, not problems)

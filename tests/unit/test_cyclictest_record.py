@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
 
 from rigs_here import file_of
 from rtmeter.campaign.file import read_campaign
 from rtmeter.campaign.rigs import read_rigs
+from rtmeter.measure import cyclictest as measured
 from rtmeter.measure.cyclictest import record
 from rtmeter.measure.cyclictest_tool import FILE
 from rtmeter.measure.source import Ran
@@ -24,6 +30,25 @@ cells:
       plain: {scheduling: other}
       first: {scheduling: "fifo:80"}
 """
+
+
+def test_it_is_given_ten_times_as_long_as_planned_and_a_minute(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """By a clock that goes on as it is waited for; it does not end."""
+    now, said = [0.0], []
+
+    def wait(limit_s: float) -> None:
+        now[0] += limit_s
+
+    tool = SimpleNamespace(exit_code=None, wait=wait, interrupt=lambda: said.append(now[0]))
+    monkeypatch.setattr(measured, "here", lambda *_: nullcontext(tool))
+    monkeypatch.setattr(measured, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    cell: Any = SimpleNamespace(planned_ns=2_000_000_000)
+    found = measured.run(cell, tmp_path, lambda: False, lambda: None, [])
+    assert found.status == "failed" and found.error is not None
+    assert found.error.message == "did not end within 80 s, and was ended"
+    assert said == [80.25]
 
 
 def test_it_keeps_its_factors_and_its_rig(tmp_path: Path) -> None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from rtmeter.cli import invoke
 from rtmeter.errors import RtmeterError
-from rtmeter.exports import OF_QUANTITY, export
+from rtmeter.exports import OF_QUANTITY, export, timer2014
 from rtmeter.importers import read
 from stored import cell_json
 from synthetic import Made, write_cell
@@ -73,6 +75,28 @@ def test_the_log_holds_the_minima_means_and_maxima_of_all_three(tmp_path: Path) 
     assert lines[2] == f"# Measured:\t MIN: {least}us \tAVG: {mean}us \tMAX: {most}us"
     assert lines[4] == "# Difference:\t MIN: 0us \tAVG: 0us \tMAX: 0us"
     assert lines[5] == "000000 \t000025"  # those early by 300 ns are in no row
+
+
+def test_the_mean_difference_is_that_of_its_sizes_and_all_other_means_have_a_sign() -> None:
+    values = np.array([-4_000, 2_000, -1_000])
+    cell = SimpleNamespace(of=lambda _: [values], record=SimpleNamespace(config={"timeout_ns": 1_000_000}))
+    bins = {name: timer2014._bins(cell, name) for name in ("Measured", "Difference")}  # type: ignore[arg-type]
+    _, _, measured, difference, *_ = timer2014._lines(cell, bins, "Measured")  # type: ignore[arg-type]
+    assert measured == "# Measured:\t MIN: -4us \tAVG: -1us \tMAX: 2us"
+    assert difference == "# Difference:\t MIN: -4us \tAVG: 2us \tMAX: 2us"
+
+
+def test_releases_that_were_under_way_at_the_end_are_told_as_left_out(tmp_path: Path) -> None:
+    cell = one_shots(tmp_path / "cell")
+    about = cell_json(cell)
+    about["summary"]["counts"] |= {"lost": 2, "in_flight": 1}
+    (cell / "cell.json").write_text(json.dumps(about))
+    notes = export(cell, tmp_path / "out.csv", "ros2-timer-series")
+    assert notes[1:] == [
+        "2 releases that were lost have no value and are left out",
+        "1 releases that were in flight have no value and are left out",
+        "25 early values are written as if late by as much: the format has no sign",
+    ]
 
 
 def test_peaks_are_named_and_lost_shots_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

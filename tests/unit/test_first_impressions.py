@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from fractions import Fraction
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from report_page import page_of
 
-from rtmeter.cli.cell_tables import show_cells
+from rtmeter.cli.cell_tables import _so_far, show_cells
 from rtmeter.judge.answer import answer
 from rtmeter.judge.entries import by_condition
 from rtmeter.judge.published.beside import _published_line
@@ -86,6 +87,21 @@ def test_a_warning_of_several_cells_is_shown_once_with_their_names(
     assert out.count("the host took 3 % of a CPU (measure again): a, b\n") == 1
     assert out.count("steal") == 1
     assert "b:\n  monitor_incomplete: rows are missing (see to that)\n" in out
+
+
+@pytest.mark.parametrize(
+    ("counts", "planned", "said"),
+    [
+        ({"released": 1_500, "served": 1_400, "skipped": 100}, 2_000, " after 1,500 of 2,000 releases"),
+        ({"armed": 7, "fired": 5, "lost": 2}, 9, " after 7 of 9 releases"),
+        ({"released": 7}, None, ""),
+    ],
+)
+def test_how_far_an_interrupted_cell_came_is_told_by_all_its_releases(
+    counts: dict[str, int], planned: int | None, said: str
+) -> None:
+    config = {} if planned is None else {"samples": planned}
+    assert _so_far(SimpleNamespace(summary=SimpleNamespace(counts=counts), config=config)) == said  # type: ignore[arg-type]
 
 
 def test_what_all_conditions_have_is_not_said_of_cells(tmp_path: Path) -> None:

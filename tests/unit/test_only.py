@@ -122,6 +122,14 @@ def test_what_chooses_nothing_says_what_is_near(expression: str, said: str | Non
     assert what_was_meant(expression, parse_fact, cells) == said
 
 
+@pytest.mark.parametrize(("count", "more"), [(8, ""), (9, " …")])
+def test_eight_values_are_named_and_that_there_are_more(count: int, more: str) -> None:
+    cells = [facts(settle(GIVEN), id="a", block=f"part{n}", variant=None, repeat=1) for n in range(count)]
+    named = " or ".join(f"part{n}" for n in range(8))
+    said = what_was_meant("block==whole", parse_fact, cells)
+    assert said == f"no cell has block whole; block is {named}{more}"
+
+
 @given(st.text(alphabet="adpter=!<>()'\", notrx:0", max_size=40))
 @example("adapter==posix")
 def test_any_text_is_an_expression_or_refused(text: str) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from rtmeter import cli
+from rtmeter.cli.commands.plot import _span
 from rtmeter.cli.refusals import refuse
 from rtmeter.errors import RtmeterError
 from rtmeter.results import store
@@ -85,3 +86,11 @@ def test_what_was_not_given_is_not_refused() -> None:
         with pytest.raises(RtmeterError) as told:
             refuse({"--flag": False, "--text": value}, "means nothing", "leave it out")
         assert str(told.value) == f"--text = {said}: means nothing; leave it out"
+
+
+@pytest.mark.parametrize("zoom", ["5s..5s", "5s..4s", "5s", "..", "5s..x"])
+def test_a_part_of_a_plot_without_a_length_is_refused(zoom: str) -> None:
+    with pytest.raises(RtmeterError, match="is no span") as refused:
+        _span(zoom)
+    assert (refused.value.field, refused.value.value) == ("--zoom", zoom)
+    assert _span("..5s") == (0.0, 5.0)

@@ -66,6 +66,17 @@ def test_a_cell_that_cannot_be_read_is_measured_again(
     assert second.endswith("; it is measured again")
 
 
+@pytest.mark.parametrize("changes", [{"valid": False}, {"status": "interrupted"}])
+def test_a_cell_that_is_interrupted_or_not_valid_is_measured_again(
+    run: Run, tmp_path: Path, changes: dict[str, object]
+) -> None:
+    record = store.read_cell(run.folder / "b").model_copy(update=changes)
+    (run.folder / "b" / store.CELL).write_text(text_of(record))
+    resumed = Run.last(tmp_path, CAMPAIGN, 1.0)
+    assert [cell.id for cell in resumed.remaining()] == ["b"]
+    assert list(resumed.damaged()) == []
+
+
 def test_a_cell_of_a_later_version_is_none_to_be_replaced(run: Run, tmp_path: Path) -> None:
     cell = run.folder / "b" / store.CELL
     cell.write_text(cell.read_text().replace('"version": 2', '"version": 99', 1))

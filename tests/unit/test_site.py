@@ -117,10 +117,12 @@ def test_a_run_that_lost_all_has_its_place_in_time(tmp_path: Path) -> None:
     assert not re.search(">2026-11-[0-9]+ 00:00</text>", chart)
 
 
-def test_few_runs_show_no_change(tmp_path: Path) -> None:
+def test_few_runs_show_no_change_and_one_more_does(tmp_path: Path) -> None:
     for number in range(1, FEWEST_RUNS):
         a_run(tmp_path, number, 50 if number < 10 else 900)
     assert histories(tmp_path)[0].changes == []
+    a_run(tmp_path, FEWEST_RUNS, 900)
+    assert [entry.started for entry in histories(tmp_path)[0].changes] == ["2026-11-10T09:00:00Z"]
 
 
 def test_the_pages_say_what_the_cells_hold(results: Path, tmp_path: Path) -> None:
