@@ -47,6 +47,14 @@ def test_repeats_of_a_cell_have_one_verdict(capsys: Captured) -> None:
     assert [f"    cell-r{number}: inconclusive: 0 of 20,000" in each for number in (1, 2, 3)] == [True] * 3
 
 
+def test_repeats_of_which_a_later_one_was_interrupted_are_interrupted(capsys: Captured) -> None:
+    repeats({1: 1.0})
+    repeats({2: 1.0}, changes={"status": "interrupted"})
+    (found,) = as_json("r --deadline 1ms --miss-ratio 1e-2", capsys)["cells"]
+    assert (found["id"], found["status"], found["n"]) == ("cell", "interrupted", 40_000)
+    assert verdict("r --deadline 1ms --miss-ratio 1e-2", capsys)[1].startswith("cell (interrupted): pass: ")
+
+
 def test_of_runs_too_short_by_themselves_it_is_said_once_what_passes(capsys: Captured) -> None:
     for number in (1, 2, 3):
         write_wakeups(Path(f"r/cell-r{number}"), draw(number, 300), repeat=number)
