@@ -87,3 +87,32 @@ def test_a_variant_says_how_long_in_the_place_of_its_block(tmp_path: Path) -> No
         f"name: c\ncells: [{{measurement: wakeup, adapter: posix, duration: 10s, {variants}}}]\n"
     )
     assert [cell.config["samples"] for cell in read_campaign(campaign).cells] == [100, 10_000]
+
+
+def test_two_rigs_of_one_place_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(RtmeterError, match="is also that of a") as caught:
+        read_rigs(file_of(tmp_path, {"a": "place: imx8-3", "b": "place: imx8-3"}))
+    assert (caught.value.field, caught.value.value) == ("rigs.b.place", "imx8-3")
+
+
+def test_a_rig_without_patience_is_not_waited_for_and_one_that_says_nothing_two_minutes(
+    tmp_path: Path,
+) -> None:
+    first, second = read_rigs(file_of(tmp_path, {"a": "patience: '0'", "b": "labels: {site: north}"}))
+    assert (first.patience_ns, second.patience_ns) == (0, 120_000_000_000)
+
+
+def test_the_host_of_the_servers_is_none_of_a_rig_s(tmp_path: Path) -> None:
+    """On the command line: it is refused and not passed over."""
+    (tmp_path / "c.yaml").write_text("cells: [{measurement: roundtrip, adapter: posix}]\n")
+    rigs = read_rigs(file_of(tmp_path, {"a": "labels: {site: north}"}))
+    with pytest.raises(RtmeterError, match="both ends run there") as caught:
+        read_campaign(tmp_path / "c.yaml", host="ssh://there", rigs=rigs)
+    assert caught.value.field == "--host component"
+
+
+def test_repeats_are_no_factor(tmp_path: Path) -> None:
+    cells = "{measurement: wakeup, adapter: posix, scheduling: [other, 'fifo:80']}"
+    (tmp_path / "c.yaml").write_text(f"repeat: 2\ncells: [{cells}]\n")
+    found = [one.factors for one in read_campaign(tmp_path / "c.yaml").cells]
+    assert found == [{"scheduling": "other"}, {"scheduling": "fifo:80"}] * 2
