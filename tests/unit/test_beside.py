@@ -268,3 +268,10 @@ def test_publishers_begin_once_all_who_are_to_hear_them_have_and_are_silent_if_t
     assert not further.silent
     publisher.exit_code = 1
     assert further.silent
+
+
+def test_pings_of_the_warm_up_are_none_that_were_sent(tmp_path: Path) -> None:
+    lost = Made(
+        measurement="roundtrip", samples=50, warm_up=5, delays=lambda k: (9, None if k == 7 else 5, 5)
+    )
+    assert beside_record._of_the_ends(write_cell(tmp_path / "cell", lost)) == (50, 49)
