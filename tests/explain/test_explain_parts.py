@@ -33,13 +33,15 @@ from rtmeter.explain.segments import UNKNOWN, Key
 
 
 def test_random_scripts_in_parts(tmp_path: Path) -> None:
-    for seed in range(60):
+    for seed in (*range(60), 196, 491):  # in the last two, events are lost before
         run, dice = Scheduler(seed), random.Random(seed)
         tid = dice.choice(sorted({thread.tid for thread in run.threads}))
+        # what comes before the first release is in parts that are gone
+        first_ns = run.begin_ns + seed % 3 * (run.end_ns - run.begin_ns) // 3
         ends = [row["time_ns"] for row in run.rows if row["event"] == "switch" and row.get("tid") == tid]
-        stamps = [dice.choice(ends or [run.end_ns]) - 1 for _ in range(12)]
+        stamps = [dice.choice([at for at in ends if at > first_ns] or [run.end_ns]) - 1 for _ in range(12)]
         releases = [
-            Release(k, max(stamp - dice.choice((0, 20, 500, 2000)), run.begin_ns), stamp, dice.random() < 0.5)
+            Release(k, max(stamp - dice.choice((0, 20, 500, 2000)), first_ns), stamp, dice.random() < 0.5)
             for k, stamp in enumerate(stamps)
         ]
         with (tmp_path / "events.csv").open("w", newline="") as file:
@@ -114,6 +116,52 @@ def test_a_part_goes_on_from_what_was_armed_and_what_was_lost_before_it() -> Non
         found = explain_parts([trace.taken(slice(0, 3)), trace.taken(slice(3, None))], [release], 10)
         assert found == explain(trace, [release], 10, paths=True)
         assert found.releases[0].segments[0].key == first
+
+
+def test_a_part_goes_on_within_the_interrupt_in_which_a_timer_fired() -> None:
+    rows = [
+        Event(100, 0, SWITCH, 0, 10, LEFT, 80, "T"),
+        Event(200, 0, SWITCH, 10, 0, 2, 120, "idle"),
+        Event(1000, 0, IRQ_IN, 0, name="timer"),
+        Event(1010, 0, TIMER_FIRED, 0, 10, value=900),
+        Event(1012, 1, SYS_IN, 20, name="read"),
+        Event(1020, 0, WAKING, 0, 10, 0, 80, "T"),
+        Event(1030, 0, IRQ_OUT, 0, name="timer"),
+        Event(1040, 0, SWITCH, 0, 10, LEFT, 80, "T"),
+    ]
+    trace = Trace(rows)
+    parts = [trace.taken(slice(0, 5)), trace.taken(slice(5, None))]
+    found = explain_parts(parts, [Release(0, 1015, 1040, True)], 10)
+    assert [one.key for one in found.releases[0].segments] == [Key("interrupt", "timer"), Key("dispatch")]
+
+
+def test_what_was_lost_before_a_part_is_lost_of_who_was_there_then() -> None:
+    """20 was on the CPU, and is there again and again; 30, which calls nothing since, came later, and is in
+    its own code when T's timer is due."""
+    rows = [
+        Event(10, 1, SYS_IN, 30, name="read"),
+        Event(20, 1, SYS_OUT, 30, name="read"),
+        Event(100, 0, SWITCH, 0, 20, LEFT, 120, "other"),
+        Event(110, 0, LOST, -1, value=5),
+        Event(120, 0, FAULT, 20, name="user"),
+        Event(130, 0, SWITCH, 20, 30, LEFT, 120, "hog"),
+        Event(140, 0, SWITCH, 30, 20, LEFT, 120, "other"),
+        Event(150, 0, SWITCH, 20, 10, LEFT, 80, "T"),
+        Event(160, 0, SWITCH, 10, 20, 2, 120, "other"),
+        Event(170, 0, SWITCH, 20, 30, LEFT, 120, "hog"),
+        Event(900, 1, FAULT, 40, name="user"),
+        Event(1000, 0, IRQ_IN, 30, name="timer"),
+        Event(1010, 0, TIMER_FIRED, 30, 10, value=900),
+        Event(1020, 0, WAKING, 30, 10, 0, 80, "T"),
+        Event(1030, 0, IRQ_OUT, 30, name="timer"),
+        Event(1040, 0, SWITCH, 30, 10, LEFT, 80, "T"),
+    ]
+    trace, releases = Trace(rows), [Release(0, 900, 1040, True)]
+    whole = explain(trace, releases, 10, paths=True)
+    assert whole.releases[0].segments[0].key == Key("outside")
+    for cut in range(1, len(rows)):
+        parts = [trace.taken(slice(0, cut)), trace.taken(slice(cut, None))]
+        assert explain_parts(parts, releases, 10) == whole, cut
 
 
 def test_between_what_was_kept_a_thread_gets_another_name() -> None:

@@ -10,14 +10,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from rtmeter.explain.causes import Explanation, Release, Split, concluded, split
 from rtmeter.explain.events import (
+    ENDED,
     IRQ_IN,
     IRQ_OUT,
     LENT,
     LOST,
     NO_PRIORITY,
+    NOBODY,
+    SOFTIRQ_IN,
+    SOFTIRQ_OUT,
     SWITCH,
     SYS_IN,
     SYS_OUT,
@@ -136,11 +141,14 @@ def _last_telling(trace: Trace, kinds: Sequence[int]) -> dict[int, int]:
 
 
 def _last_of_each(trace: Trace) -> Trace:
-    """The rows that say how things stand at the end: of each thread and CPU the last of its kind. Rows of
-    interrupts are left out, for one that goes on is told by its end, but those of the last of a device that
-    was over: a message that came later may be of another host."""
+    """The rows that say how things stand at the end: of each thread and CPU the last of its kind; of a thread
+    that has ended, whose id another may have by now, only that. Of interrupts and softirqs those that go on,
+    whose end may be lost, and the last of a device that was over: a message that came later may be of another
+    host."""
     events, cpus = np.asarray(trace.event, np.int64), np.asarray(trace.cpu, np.int64)
     tids, targets = np.asarray(trace.tid, np.int64), np.asarray(trace.target, np.int64)
+    ended = np.flatnonzero((events == SWITCH) & (np.asarray(trace.state) == ENDED))
+    ended = ended[_last(tids[ended])]
     kept: list[Ints] = []
     for kinds, of in (
         ((SWITCH,), tids),
@@ -151,13 +159,48 @@ def _last_of_each(trace: Trace) -> Trace:
         ((SYS_IN, SYS_OUT), tids),
         ((TIMER_ARMED,), targets),
         ((TIMER_FIRED,), targets),
-        ((LOST,), cpus),
     ):
         rows = np.flatnonzero(np.isin(events, kinds))
+        rows = rows[~_is_over(rows, of[rows], ended, tids[ended])]
         if len(rows):
             kept.append(rows[_last(of[rows] << 16 | cpus[rows] & 0xFFFF)])
+    kept.append(_lost(events, cpus, tids))
+    kept.append(_going_on(np.asarray(trace.name, np.int64), events, cpus, tids))
     kept.append(_last_of_devices(trace, events, cpus))
     return trace.taken(np.unique(np.concatenate(kept)))
+
+
+def _is_over(rows: Ints, ids: Ints, ended: Ints, their_ids: Ints) -> npt.NDArray[np.bool_]:
+    """Whether the thread with that id ended after the row; ``ended``: the last row in which each of
+    ``their_ids``, in order, did."""
+    if not len(ended):
+        return np.zeros(len(rows), bool)
+    places = np.minimum(np.searchsorted(their_ids, ids), len(ended) - 1)
+    found: npt.NDArray[np.bool_] = (their_ids[places] == ids) & (rows < ended[places])
+    return found
+
+
+def _lost(events: Ints, cpus: Ints, tids: Ints) -> Ints:
+    """The last ``lost`` of each CPU, and the rows that tell who was there before and after."""
+    found: list[int] = []
+    lost = np.flatnonzero(events == LOST)
+    for row in lost[_last(cpus[lost])].tolist():
+        here = np.flatnonzero((cpus == cpus[row]) & (tids != NOBODY))
+        before, after = here[here < row], here[here > row]
+        for rows in (before, before[events[before] == SWITCH]):
+            found += rows[-1:].tolist()
+        found += [row, *after[:1].tolist()]
+    return np.array(found, np.int64)
+
+
+def _going_on(names: Ints, events: Ints, cpus: Ints, tids: Ints) -> Ints:
+    """The rows that begin an interrupt or a softirq of which no end is told."""
+    found: list[Ints] = []
+    for begins, ends in ((IRQ_IN, IRQ_OUT), (SOFTIRQ_IN, SOFTIRQ_OUT)):
+        rows = np.flatnonzero(np.isin(events, (begins, ends)))
+        last = rows[_last(tids[rows] << 36 | names[rows] << 16 | cpus[rows] & 0xFFFF)]
+        found.append(last[events[last] == begins])
+    return np.concatenate(found)
 
 
 def _last_of_devices(trace: Trace, events: Ints, cpus: Ints) -> Ints:
