@@ -142,8 +142,10 @@ def _rows(path: Path, option: str, columns: Sequence[str]) -> Iterator[_Row]:
                     message = f"has {len(fields)} fields, its header {len(header)}"
                     raise wrong(message, "write a field for each column", lines.line_num)
                 yield _Row(option, f"{path}:{lines.line_num}", dict(zip(header, fields, strict=True)))
-        except (csv.Error, UnicodeDecodeError) as error:
-            raise wrong(f"is no CSV: {error}", "write CSV in UTF-8", lines.line_num + 1) from error
+        except csv.Error as error:
+            raise wrong(f"is no CSV: {error}", "write CSV in UTF-8", lines.line_num) from error
+        except UnicodeDecodeError as error:  # it is decoded far ahead of the line that is read
+            raise wrong(f"is no CSV: {error}", "write CSV in UTF-8") from error
 
 
 def _opened(path: Path, wrong: Callable[[str, str], RtmeterError]) -> TextIO:
