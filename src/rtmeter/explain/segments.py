@@ -225,7 +225,7 @@ class Explainer:
         if receives and waker not in {IDLE, thread, *path}:
             return _Message(start_ns, end_ns, waker)
         of = self._called(thread, start_ns) if path and self._paths else None
-        lenders = () if state.waker == IDLE else self._known.lenders(state.waker, start_ns, end_ns)
+        lenders = self._known.lenders(state.waker, start_ns, end_ns)
         facts = CauseFacts(tid_of(waker)) if waker != IDLE else NONE
         if call is not None:
             facts = facts._replace(call=call.name, asked=call.asked)

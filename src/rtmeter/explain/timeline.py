@@ -49,7 +49,7 @@ def _on(known: KnownTrace, number: int, cpu: Cpu, start_ns: int, end_ns: int) ->
     last: Doing | None = None
     for piece in cpu.within(start_ns, end_ns):
         kind, name = "thread", ""
-        if piece.lost or (piece.thread == NOBODY and piece.irq == piece.softirq == NOT_INSIDE):
+        if piece.thread == NOBODY and piece.irq == piece.softirq == NOT_INSIDE:
             kind, name = "unknown", "unknown"
         elif piece.irq != NOT_INSIDE:
             kind, name = "interrupt", known.trace.name_of(piece.irq) or "an interrupt"
@@ -58,7 +58,7 @@ def _on(known: KnownTrace, number: int, cpu: Cpu, start_ns: int, end_ns: int) ->
         elif piece.thread != IDLE:
             name = known.name(piece.thread, piece.start_ns)
         now = Doing(number, piece.start_ns, piece.end_ns, kind, name) if name else None
-        if last and now and last[3:] == now[3:] and last.end_ns == now.start_ns:
+        if last and now and last[3:] == now[3:]:
             last = last._replace(end_ns=now.end_ns)
             continue
         if last:
