@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from scripts import WAITS, explained
 
-from rtmeter.explain.causes import Cause, Ranked, Release
+from rtmeter.explain.causes import Cause, Explained, Ranked, Release, ranked
 from rtmeter.explain.document import explanation_json
 from rtmeter.explain.facts import CauseFacts
 from rtmeter.explain.passed_over import Throttled
@@ -178,6 +178,19 @@ def test_a_cause_is_throttled_where_more_than_half_of_its_lateness_is(
     throttled_ns: int, told: Throttled | None
 ) -> None:
     assert Ranked(Key("dispatch"), 2, 100, throttled_ns, Throttled.DEADLINE).throttled == told
+
+
+@pytest.mark.parametrize(("throttled_ns", "told"), [(100, None), (101, Throttled.NORMAL)])
+def test_of_a_causes_lateness_that_counts_as_throttled_in_which_the_thread_was(
+    throttled_ns: int, told: Throttled | None
+) -> None:
+    causes = (throttled_ns, Throttled.NORMAL), (100, None)
+    late = [
+        Explained(Release(k, 0, ns, True), (), (), Cause(Key("dispatch"), 1.0, by))
+        for k, (ns, by) in enumerate(causes)
+    ]
+    (row,) = ranked(late)
+    assert (row.releases, row.throttled_ns, row.throttled) == (2, throttled_ns, told)
 
 
 def test_an_early_stamp_has_no_segments(tmp_path: Path) -> None:

@@ -157,3 +157,55 @@ def test_what_a_waking_does_not_tell_holds_as_it_was_told_before(
 """
     found = explained(tmp_path, events, (0, 1000, 1500, 1)).releases[0].segments
     assert [one[:3] for one in found] == [(1000, 1500, Key("displaced", "other", "above"))]
+
+
+def of(folder: Path, events: str, stamp_ns: int = 2000) -> list[tuple[object, ...]]:
+    """The segments of a release at 1000."""
+    found = explained(folder, events, (0, 1000, stamp_ns, 1)).releases[0].segments
+    return [(one.start_ns, one.end_ns, *filter(None, one.key)) for one in found]
+
+
+def test_a_timers_firing_says_when_it_was_due_whatever_was_armed_since(tmp_path: Path) -> None:
+    events = f"""
+0 0 switch 0 {T} runnable 19 loop
+20 0 timer_armed {T} {T} - - - 1000
+25 0 timer_armed {T} {T} - - - 9000
+30 0 switch {T} 0 sleeping 120 swapper/0
+1100 0 irq_in 0 - - - local_timer
+1110 0 timer_fired 0 {T} - - - 1000
+1115 0 waking 0 {T} - 19 loop
+1120 0 irq_out 0 - - - local_timer
+1200 0 switch 0 {T} runnable 19 loop
+"""
+    assert of(tmp_path, events, 1200) == [
+        (1000, 1100, "timer_idle"),
+        (1100, 1120, "interrupt", "local_timer"),
+        (1120, 1200, "dispatch"),
+    ]
+
+
+def test_an_end_without_a_name_ends_the_interrupt_that_began_last(tmp_path: Path) -> None:
+    events = f"""
+0 0 switch 0 {T} runnable 19 loop
+1100 0 irq_in {T} - - - eth0
+1120 0 irq_in {T} - - - nvme0
+1130 0 irq_out {T}
+1200 0 irq_out {T}
+"""
+    assert of(tmp_path, events) == [
+        (1000, 1100, "own"),
+        (1100, 1120, "interrupt", "eth0"),
+        (1120, 1130, "interrupt", "nvme0"),
+        (1130, 1200, "interrupt", "eth0"),
+        (1200, 2000, "own"),
+    ]
+
+
+def test_an_idle_cpu_that_no_event_names_is_said_to_be_idle(tmp_path: Path) -> None:
+    events = f"""
+0 0 switch 0 {T} runnable 19 loop
+900 0 switch {T} 0 sleeping
+1300 0 waking 0 {T} - 19 loop
+1400 0 switch 0 {T} runnable 19 loop
+"""
+    assert of(tmp_path, events, 1400) == [(1000, 1300, "blocked", "idle"), (1300, 1400, "dispatch")]

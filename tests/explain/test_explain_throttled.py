@@ -18,11 +18,15 @@ TICK = 4 * MS
 RELEASE, STAMP = 10 * MS, 40 * MS
 
 
+def interrupts(on: int, *after_ns: int) -> str:
+    """So long after the release."""
+    name, times = "- - - local_timer", [RELEASE + after for after in after_ns]
+    return "".join(f"{at} 0 irq_in {on} {name}\n{at + 20_000} 0 irq_out {on} {name}\n" for at in times)
+
+
 def ticks(on: int, count: int) -> str:
     """The first comes 4 ms after the release."""
-    name = "- - - local_timer"
-    times = range(RELEASE + TICK, RELEASE + TICK + count * TICK, TICK)
-    return "".join(f"{at} 0 irq_in {on} {name}\n{at + 20_000} 0 irq_out {on} {name}\n" for at in times)
+    return interrupts(on, *range(TICK, TICK + count * TICK, TICK))
 
 
 def woken(by: int, *, ran_on: int = 0, state: str = "sleeping", calls: str = "") -> str:
@@ -79,6 +83,82 @@ def test_who_runs_on_and_is_more_urgent_is_no_choice_that_throttling_made(tmp_pa
 def test_one_interrupt_after_the_waking_is_no_proof(tmp_path: Path) -> None:
     """The hypervisor may have had the CPU since."""
     assert not any(one.throttled for one in only(tmp_path, woken(20) + ticks(20, 1) + runs(20)).segments)
+
+
+def waits(folder: Path, events: str) -> list[tuple[int, str | None, Throttled | None]]:
+    """What T waited for: since when (after the release), who had the CPU, and what is said of that."""
+    kinds = ("displaced", "dispatch")
+    spans = [one for one in only(folder, events).segments if one.key.category in kinds]
+    return [(one.start_ns - RELEASE, one.key.who, one.throttled) for one in spans]
+
+
+def test_the_second_interrupt_after_the_waking_is_one(tmp_path: Path) -> None:
+    by, after = Throttled.REAL_TIME, 20_000
+    assert waits(tmp_path, woken(20) + ticks(20, 3) + runs(20)) == [
+        (2000, "hog", None),
+        (TICK + after, "hog", None),
+        (2 * TICK + after, "hog", by),
+        (3 * TICK + after, "hog", by),
+    ]
+
+
+@pytest.mark.parametrize("after_ns", [(TICK, TICK + 999_999), (500_000, 900_000, TICK)])
+def test_interrupts_within_a_millisecond_are_one_look(tmp_path: Path, after_ns: tuple[int, ...]) -> None:
+    events = woken(20) + interrupts(20, *after_ns) + runs(20)
+    assert {told for *_, told in waits(tmp_path, events)} == {None}
+
+
+@pytest.mark.parametrize(("after_ns", "told"), [(1_001_000, Throttled.REAL_TIME), (1_000_999, None)])
+def test_a_millisecond_after_the_waking_a_switch_is_a_choice(
+    tmp_path: Path, after_ns: int, told: Throttled | None
+) -> None:
+    other = f"{RELEASE + after_ns} 0 switch 20 30 sleeping 120 cc1plus\n"
+    assert waits(tmp_path, woken(20) + other + runs(30)) == [(2000, "hog", None), (after_ns, "cc1plus", told)]
+
+
+def test_who_comes_after_looks_at_another_and_is_more_urgent_was_not_chosen(tmp_path: Path) -> None:
+    urgent = f"{RELEASE + 9 * MS} 0 switch 20 30 sleeping 9 urgent\n"
+    events = woken(20) + ticks(20, 2) + urgent + interrupts(30, 12 * MS) + runs(30)
+    assert [one[1:] for one in waits(tmp_path, events)][2:] == [
+        ("hog", Throttled.REAL_TIME),
+        ("urgent", None),
+        ("urgent", None),
+    ]
+
+
+LEFT = f"""
+0 0 switch 20 {T} runnable 19 loop
+{RELEASE} 0 switch {T} 20 runnable 120 hog
+"""
+"""T leaves its CPU to one less urgent, and could go on."""
+
+
+def test_who_is_passed_over_stays_so_whoever_comes_next(tmp_path: Path) -> None:
+    other = f"{RELEASE + 500_000} 0 switch 20 30 sleeping 120 cc1plus\n"
+    by = Throttled.REAL_TIME
+    assert waits(tmp_path, LEFT + other + runs(30)) == [(0, "hog", by), (500_000, "cc1plus", by)]
+
+
+def test_after_what_was_lost_it_is_not_known_any_more(tmp_path: Path) -> None:
+    lost = f"{RELEASE + MS} 0 fault 20\n{RELEASE + 2 * MS} 0 lost\n"
+    assert waits(tmp_path, LEFT + lost + runs(20)) == [(0, "hog", Throttled.REAL_TIME), (2 * MS, "hog", None)]
+
+
+def test_of_who_was_out_of_sight_before_its_waking_nothing_is_said(tmp_path: Path) -> None:
+    """It may have waited on another CPU."""
+    seen = woken(20)
+    unseen = seen.replace(f"{MS} 0 switch {T} 20 sleeping 120 hog", f"{MS} 0 lost\n{2 * MS} 0 fault 20")
+    other = f"{RELEASE + 2 * MS} 0 switch 20 30 sleeping 120 cc1plus\n"
+    told = [waits(tmp_path, events + other + runs(30))[-1] for events in (seen, unseen)]
+    assert told == [(2 * MS, "cc1plus", Throttled.REAL_TIME), (2 * MS, "cc1plus", None)]
+
+
+@pytest.mark.parametrize("on", [0, 20])
+def test_a_cpu_that_idles_though_a_thread_was_woken_chose_nobody(tmp_path: Path, on: int) -> None:
+    events = woken(on).replace(f"{T} 20 sleeping", f"{T} {on} sleeping") + interrupts(on, TICK)
+    idle = f"{RELEASE + 5 * MS} 0 switch 20 0 sleeping 120 swapper/0\n" if on else ""
+    found = waits(tmp_path, events + idle + interrupts(0, 8 * MS, 12 * MS, 16 * MS) + runs(0))
+    assert found[-1][1] is None and {told for *_, told in found} == {None}
 
 
 def test_a_switch_from_one_less_urgent_to_another_is_a_choice(tmp_path: Path) -> None:
