@@ -139,6 +139,40 @@ def test_where_the_log_tells_nothing_the_oldest_go_and_it_is_said(tmp_path: Path
         write(spool, 0, k * MS)
         assert spool.settle() and spool.size_bytes <= 40 * 1024
     assert spool.overrun and not spool.whole
+    for k in range(2000, 3000):
+        write(spool, 0, k * MS)
+        chooser.add([released(k)])
+        assert spool.settle()
+    assert spool.overrun, "whatever is told later"
+
+
+def test_where_the_log_tells_nothing_any_more_what_is_kept_has_its_room_alone(tmp_path: Path) -> None:
+    most, chooser = 40 * 1024, Chooser(0)
+    spool = Spool(tmp_path, CPUS, PAGE, chooser, most)
+    for k in range(3000):
+        write(spool, 0, k * MS)
+        if k < 1500:
+            chooser.add([released(k, late=k % 40 == 0)])
+        assert spool.settle() and spool.size_bytes <= most
+    assert spool.overrun and spool.size_bytes > most // 2
+
+
+@pytest.mark.parametrize(
+    ("most", "came", "stay"),
+    [
+        (400, (400, 2), (200, 2)),
+        (FEWEST_IN_TIME, (FEWEST_IN_TIME, 2), (FEWEST_IN_TIME, 1)),
+        (FEWEST_IN_TIME, (FEWEST_IN_TIME, 0), (FEWEST_IN_TIME // 2, 0)),
+        (2000, (10, 2), (5, 2)),
+    ],
+)
+def test_what_goes_to_make_room(most: int, came: tuple[int, int], stay: tuple[int, int]) -> None:
+    """Releases in time, and late ones."""
+    chooser, (in_time, late) = Chooser(most), came
+    chooser.add([released(k, late=k < late) for k in range(in_time + late)])
+    chooser.thin()
+    kept = [span.late for span in chooser.kept]
+    assert (kept.count(False), kept.count(True)) == stay
 
 
 def test_without_a_chooser_it_ends_when_there_is_no_more_room(tmp_path: Path) -> None:

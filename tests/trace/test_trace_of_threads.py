@@ -9,7 +9,7 @@ import pytest
 
 from rtmeter.host.root import Root
 from rtmeter.trace.of_threads import ThreadsRecorder, call_names_32, functions_of, ranges_of
-from rtmeter.trace.recorder import offset_ns
+from rtmeter.trace.recorder import _both, offset_ns
 
 
 def test_system_calls_of_a_32_bit_program_have_their_own_numbers_and_usual_names() -> None:
@@ -59,3 +59,38 @@ def test_a_filter_of_many_threads_is_less_than_a_page(step: int, tmp_path: Path)
     said = recorder._of("prev_pid", "next_pid", also=100)
     assert len(said) < 4096
     assert "prev_pid == 100 || next_pid == 100" in said
+
+
+def test_which_events_of_which_threads_are_recorded(tmp_path: Path) -> None:
+    """Of one more thread its calls alone, until it is left out; no timer that is the kernel's own clock."""
+    calls = "raw_syscalls/sys_enter", "raw_syscalls/sys_exit"
+    timers = "timer/hrtimer_start", "timer/hrtimer_expire_entry", "timer/hrtimer_expire_exit"
+    names = ("sched/sched_switch", "sched/sched_waking", *calls, *timers)
+    folders = {name: tmp_path / "instance/events" / name for name in names}
+    for number, folder in enumerate(folders.values()):
+        folder.mkdir(parents=True)
+        (folder / "format").write_text(f"ID: {number}\n")
+        for file in ("filter", "enable"):
+            (folder / file).touch()
+    (tmp_path / "proc").mkdir()
+    (tmp_path / "proc/kallsyms").write_text("00000000000000aa t tick_sched_timer\n00bb t hrtimer_wakeup\n")
+    recorder = ThreadsRecorder("/instance", tmp_path / "pages", set(), Root(tmp_path), (5, 6, 9))
+    recorder.also = 100
+    assert [form.name for form in recorder._enabled()] == [name.rpartition("/")[2] for name in names]
+    assert {(folder / "enable").read_text() for folder in folders.values()} == {"1"}
+    filters = {name: (folder / "filter").read_text() for name, folder in folders.items()}
+    called = "common_pid >= 5 && common_pid <= 6 || common_pid == 9"
+    switched = "prev_pid >= 5 && prev_pid <= 6 || next_pid >= 5 && next_pid <= 6"
+    assert filters == {
+        "sched/sched_switch": f"{switched} || prev_pid == 9 || next_pid == 9",
+        "sched/sched_waking": "pid >= 5 && pid <= 6 || pid == 9",
+        **dict.fromkeys(calls, f"{called} || common_pid == 100"),
+        **dict.fromkeys(timers[:2], "function != 0xaa"),
+        timers[2]: "",
+    }
+    recorder.leave_out()
+    assert {(folders[call] / "filter").read_text() for call in calls} == {called}
+
+
+def test_a_kernels_thread_is_known_by_all_its_names_also_one_that_has_ended() -> None:
+    assert _both({1: "a", 2: "b"}, {2: "c", 3: "d"}) == {1: {"a"}, 2: {"b", "c"}, 3: {"d"}}

@@ -9,11 +9,22 @@ from typing import Any
 import pytest
 from test_trace_pages import FORMS, MISSED, STORED, entry, of_words, page, written
 
-from rtmeter.explain.events import FAULT, IRQ_IN, IRQ_OUT, NO_VALUE, NOBODY, TIMER_FIRED, WAKING, Event, Trace
+from rtmeter.explain.events import (
+    FAULT,
+    IRQ_IN,
+    IRQ_OUT,
+    NO_VALUE,
+    NOBODY,
+    TIMER_FIRED,
+    WAKING,
+    Event,
+    Trace,
+    joined,
+)
 from rtmeter.model import LOCAL
 from rtmeter.trace import rcl
 from rtmeter.trace.chosen import Chooser, Span
-from rtmeter.trace.decode import decoded
+from rtmeter.trace.decode import decoded, parts_of
 from rtmeter.trace.events import VECTORS
 from rtmeter.trace.formats import Format, format_of
 from rtmeter.trace.pages import events_of, missed
@@ -64,6 +75,19 @@ def test_a_timer_wakes_the_first_whom_its_function_does_and_none_once_that_has_r
     fires = written(FIRED, 5, 0, hrtimer=7, common_flags=flags)
     lost = told(page(FORM, fires), page(FORM, eight, MISSED, 2000))
     assert firings(lost) == [(NOBODY, NO_VALUE)] and lost.event[-1] == WAKING
+
+
+def test_whom_a_timer_wakes_is_told_in_a_part_that_ends_before_too() -> None:
+    pages = page(FORM, written(FIRED, 5, 0, hrtimer=7)), page(FORM, wakes(8), start_ns=2000)
+    parts = parts_of(Recorded(FORM, TIMERS, {0: pages}, {}, (), 0), 1)
+    assert firings(joined(parts)) == [(8, NO_VALUE)]
+
+
+def test_a_system_call_that_has_no_name_is_told_by_its_number() -> None:
+    entered = of_words("sys_enter", 6, "long id", 8)
+    entries = b"".join(written(entered, 5, 9, id=number) for number in (-1, 1, 2))
+    trace = decoded(Recorded(FORM, [entered], {0: [page(FORM, entries)]}, {}, ("read", "write"), 0))
+    assert [trace.name_of(row) for row in range(3)] == ["system call -1", "write", "system call 2"]
 
 
 @pytest.mark.parametrize("order", [1, -1])
@@ -220,3 +244,13 @@ def test_timers_are_told_by_either_of_rcls_functions(called: str, monkeypatch: p
     found = rcl.found_among(["/lib/librcl.so"], rcl.PROBES, root)
     assert found is not None and "rcl_timer_call" not in found.lacking and "rcl_take" in found.lacking
     assert len(found.lines) == 1 and "/lib/librcl.so:0x40" in found.lines[0]
+
+
+def test_what_a_program_lacks_is_in_none_of_its_files(monkeypatch: pytest.MonkeyPatch) -> None:
+    has = {b"/lib/librcl.so": {"rcl_timer_call": 64}, b"/lib/librmw.so": {"rmw_take_request": 80}}
+    monkeypatch.setattr(rcl, "offsets_of", lambda data, _functions: has[data])
+    monkeypatch.setattr("platform.machine", lambda: "x86_64")
+    root: Any = SimpleNamespace(host=LOCAL, read_bytes=lambda path: path.encode())
+    found = rcl.found_among([path.decode() for path in has], rcl.PROBES, root)
+    assert found is not None
+    assert set(rcl.LACKING) - {*found.lacking} == {"rcl_timer_call", "rmw_take_request"}
