@@ -6,9 +6,9 @@ import pytest
 from programs import Program, T, jobs
 
 from rtmeter.attach.grid import loop_of
-from rtmeter.attach.jobs import jobs_of
+from rtmeter.attach.jobs import EarlyJobs, Job, jobs_of
 from rtmeter.attach.releases import columns_of
-from rtmeter.attach.sleeps import Reader
+from rtmeter.attach.sleeps import Reader, sleeps_of
 from rtmeter.model import SERVED, SKIPPED
 
 MS = 1_000_000
@@ -35,6 +35,19 @@ def test_a_handler_in_the_midst_of_a_job_is_a_job_within_it_and_does_not_end_it(
         ("itimer", 3 * MS, 3 * MS + 40, 3 * MS + 90, 50),
         ("itimer", 6 * MS, 6 * MS + 30, 6 * MS + 50, 20),
     ]
+
+
+def test_a_job_that_is_told_as_it_ends_is_whole_though_a_handler_ran_in_it() -> None:
+    program = Program()
+    program.arm(20, 3 * MS, "it_real_fn")
+    program.sleep(50, MS, MS + 100)
+    handled(program, 3 * MS + 40, 6 * MS, 3 * MS + 90)
+    program.sleep(8 * MS, 11 * MS, 11 * MS + 100)
+    told: list[Job] = []
+    early = EarlyJobs(told.append)
+    for sleep in sleeps_of(program.trace, T).sleeps:
+        early.see(sleep)
+    assert [(job.release_ns, job.free_ns) for job in told] == [(MS, 8 * MS + 20)]
 
 
 def test_a_handler_that_sleeps_has_ended_its_job_and_the_one_around_it() -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from programs import BLOCKED, Program, T, jobs
+from programs import BLOCKED, RUNNABLE, Program, T, jobs
+
+MS = 1_000_000
 
 
 @pytest.mark.parametrize("result", [-512, -513, -514, -516])  # ERESTARTSYS and its kin
@@ -56,3 +58,32 @@ def test_a_stop_within_the_work_ends_no_job() -> None:
     program.sleep(5100, 9000, 9100)
     [job] = jobs(program)
     assert (job.release_ns, job.free_ns, job.busy_ns) == (1000, 5120, 210)
+
+
+def test_a_thread_that_the_kernel_holds_up_on_its_way_back_was_woken_by_its_timer() -> None:
+    program = Program()
+    program.enter(50, "clock_nanosleep")
+    program.arm(60, MS)
+    program.leave(70)
+    program.fire(MS + 5, MS)
+    program.wake(MS + 10)
+    program.come(MS + 50)
+    program.leave(MS + 60, BLOCKED)
+    program.wake(MS + 200, by=77, cpu=1)
+    program.come(MS + 300)
+    program.back(MS + 310, "clock_nanosleep")
+    program.sleep(3 * MS, 4 * MS, 4 * MS + 100)
+    assert [(job.kind, job.release_ns, job.wake_ns) for job in jobs(program)] == [
+        ("clock_nanosleep", MS, MS + 310)
+    ]
+
+
+def test_who_yields_and_has_no_budget_does_not_sleep() -> None:
+    program = Program()
+    program.sleep(50, MS, MS + 100)
+    program.enter(2 * MS, "sched_yield")
+    program.leave(2 * MS + 10, RUNNABLE)
+    program.come(2 * MS + 500)
+    program.back(2 * MS + 510, "sched_yield")
+    program.sleep(3 * MS, 4 * MS, 4 * MS + 100)
+    assert [(job.release_ns, job.free_ns) for job in jobs(program)] == [(MS, 3 * MS + 20)]
