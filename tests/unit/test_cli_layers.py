@@ -124,3 +124,12 @@ def test_the_floor_of_another_measurement_is_none(capsys: Captured) -> None:
     write_cell(RUN / "posix", Made(id="posix", measurement="cycle", samples=100))
     code, said = layers("run", capsys)
     assert code == exit_codes.ERROR and "has no other cell of the same measurement" in said
+
+
+def test_a_cell_that_is_the_floor_is_one_of_its_own_measurement_only(capsys: Captured) -> None:
+    add("bare", "posix")
+    add("ros2", "ros2")
+    write_cell(RUN / "other", Made(id="other", measurement="cycle", adapter="ros2", samples=100))
+    found = as_json("run --floor bare", capsys)
+    assert [cell["id"] for cell in found["cells"]] == ["bare → ros2"]
+    assert found["without_floor"] == ["other"]

@@ -72,6 +72,8 @@ def test_what_was_let_go_is_not_missing_and_is_said(tmp_path: Path) -> None:
     (loop / "bins.json").write_text(json.dumps({"served": 7980, "skipped": 9, "lost": 1, "missed": 8}))
     late = np.concatenate((rows(490, 21), rows(1490, 21)), axis=1)
     (loop / "late-000000000000490.rtlog").write_bytes(log_of(490, late[:, :21], late[:, 21:], sparse=True))
+    log = SegmentedLog(loop, segments.LATE)
+    assert (log.missing, log.problems) == ([], []), "between late releases nothing is"
     [cell] = rtmeter.read(tmp_path)._cells.values()
     assert cell.record.valid
     assert cell.record.missing == []

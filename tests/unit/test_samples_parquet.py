@@ -203,7 +203,11 @@ def test_replaces_the_file_whole_or_not_at_all(tmp_path: Path, out: Path) -> Non
     out.write_bytes(b"old")
     write_parquet(log, out)
     assert pq.read_table(out).num_rows == 10
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["probe.rtlog", "samples.parquet"]
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with pytest.raises(RtmeterError, match="cannot be written"):
+        write_parquet(log, folder)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["folder", "probe.rtlog", "samples.parquet"]
 
 
 def test_keeps_what_is_whole(out: Path) -> None:
