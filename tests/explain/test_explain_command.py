@@ -211,7 +211,9 @@ def test_a_verdict_says_why_by_the_cells_own_deadline_only(tmp_path: Path, capsy
     cell = write_traced(tmp_path / "traced", "hog")
     for options, said in (([], True), (["--deadline", "200us"], False)):
         assert cli.invoke(["verdict", str(cell), *options]) == exit_codes.FAIL
-        assert ("\n  why              of 8 late releases 8: " in capsys.readouterr().out) is said
+        out = capsys.readouterr().out
+        assert ("\n  why              of 8 late releases 8: " in out) is said
+        assert (f"type rtmeter explain {cell}: it says why" in " ".join(out.split())) is said
 
 
 def test_what_the_recording_lost_of_a_cell_is_said(tmp_path: Path, capsys: Captured) -> None:

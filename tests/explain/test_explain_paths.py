@@ -328,7 +328,7 @@ def test_what_another_waits_for_on_a_messages_path_is_said_of_it_and_no_finding_
     for *_, key in waits:
         assert words_of(key).startswith("server, on the message's path: ")
         assert finding_for(key._replace(of=None), MET) is not None or key.category == "held_off"
-        advised = finding_for(key, MET, facts=CauseFacts(waiting=120))
+        advised = finding_for(key, MET, facts=CauseFacts(waiting=100))
         assert advised is None or advised["id"] == "virtual_machine", "no other is of a normal task"
 
 

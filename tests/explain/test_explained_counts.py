@@ -10,9 +10,10 @@ from typing import Any
 import pytest
 
 from rtmeter.errors import RtmeterError
-from rtmeter.explain.causes import Release
+from rtmeter.explain.causes import Explained, Release
 from rtmeter.explain.parts import explain_parts
 from rtmeter.judge.explained import explained
+from rtmeter.judge.why import _classes
 from rtmeter.results import store
 from rtmeter.results.cells import StoredCell, find_cells
 from rtmeter.results.record import text_of
@@ -50,6 +51,20 @@ def test_of_what_was_kept_no_more_is_compared_and_the_rest_is_counted(tmp_path: 
     assert asked_for.compared == 2 and 9 in {each.release.k for each in asked_for.found.releases}
     assert asked_for.unrecorded == found.unrecorded, "it is not late"
     assert explained(kept(write_traced(tmp_path / "third", "thief"), [0, 5, 7, 8]), k=8).compared == 2
+
+
+@pytest.mark.parametrize(
+    ("limit_ns", "late_ns", "classes"),
+    [
+        (100, (101, 200, 201, 400, 801, 9000), [(100, 200, 2), (200, 400, 2), (800, None, 2)]),
+        (0, (5, 8, 9), [(4, 8, 2), (8, None, 1)]),
+    ],
+)
+def test_a_class_of_lateness_reaches_from_beyond_its_beginning_to_twice_that(
+    limit_ns: int, late_ns: Sequence[int], classes: list[tuple[int, int | None, int]]
+) -> None:
+    late = [Explained(Release(k, 0, ns, True), (), (), None) for k, ns in enumerate(late_ns)]
+    assert [(one.from_ns, one.to_ns, one.releases) for one in _classes(late, limit_ns)] == classes
 
 
 @pytest.mark.parametrize("asked", [True, {"margin_ns": 5 * MS}, {"margin_ns": 50 * MS}])
