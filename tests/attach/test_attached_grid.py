@@ -304,6 +304,7 @@ def test_what_released_a_job_that_is_not_known_counts_where_none_is_known() -> N
 def test_a_distance_of_half_of_them_is_the_period_and_one_of_fewer_is_not_alone() -> None:
     assert mode_of([MS, MS, MS - 3_000, MS - 5_000]) == MS
     assert mode_of([MS, MS, MS - 3_000, MS - 5_000, MS - 6_000]) == MS - 3_000
+    assert mode_of([MS, MS + 1_000, MS + 2_000, MS + 3_000]) == MS + 1_000, "the middle, of two the shorter"
 
 
 def test_a_deadline_threads_timer_may_be_off_its_grid_by_its_budgets_clock() -> None:
