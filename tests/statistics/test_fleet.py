@@ -87,4 +87,6 @@ def test_nothing_passes_where_something_stands_in_the_way() -> None:
     none = Requirement(10**6)
     assert judge_fleet(rigs, none).outcome == "pass"
     assert judge_fleet({"a": [RunMisses(10, 1, 1.0)]}, none).outcome == "fail"
-    assert judge_fleet(rigs, Requirement(10**6, 0.01, criticality="hard")).outcome == "inconclusive"
+    hard = Requirement(10**6, 0.01, criticality="hard")
+    assert judge_fleet(rigs, hard).outcome == "inconclusive"
+    assert judge_fleet(rigs | {"a": [RunMisses(100_000, 1, 1.0)]}, hard).reason.endswith("none allowed")

@@ -81,6 +81,17 @@ def test_room_in_a_log_that_has_yet_to_be_written_is_no_damage(tmp_path: Path) -
     assert np.concatenate([rows["k"] for rows in found]).tolist() == read_log(log).k.tolist()
 
 
+def test_the_rows_of_a_log_that_grows_are_there_as_soon_as_their_frame_is_whole(tmp_path: Path) -> None:
+    content = (GOLDEN / "wakeup.rtlog").read_bytes()
+    with (GOLDEN / "wakeup.rtlog").open("rb") as file:
+        frames = [item[0] for item in scan(file, FILE_HEAD_BYTES, len(content)) if isinstance(item, tuple)]
+    follower = Follower(tmp_path / "probe.rtlog")
+    for frame in frames:
+        for end, rows in ((frame.end - 1, 0), (frame.end, frame.row_count)):
+            follower.path.write_bytes(content[:end])
+            assert sum(len(found["k"]) for found in follower.new()) == rows
+
+
 def test_what_is_seen_is_what_the_log_holds(tmp_path: Path) -> None:
     running = RunningCell(tmp_path)
     assert running.look() is None
