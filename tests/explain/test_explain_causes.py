@@ -12,7 +12,7 @@ from rtmeter.explain.document import explanation_json
 from rtmeter.explain.facts import CauseFacts
 from rtmeter.explain.passed_over import Throttled
 from rtmeter.explain.segments import Key, Segment, merged
-from rtmeter.explain.words import words_of_cause, words_of_one
+from rtmeter.explain.words import words_of, words_of_cause, words_of_one
 
 
 def test_the_cause_is_what_a_late_release_has_more_than_those_in_time(tmp_path: Path) -> None:
@@ -191,6 +191,11 @@ def test_of_a_causes_lateness_that_counts_as_throttled_in_which_the_thread_was(
     ]
     (row,) = ranked(late)
     assert (row.releases, row.throttled_ns, row.throttled) == (2, throttled_ns, told)
+
+
+def test_a_thread_that_is_named_as_a_softirq_is_none() -> None:
+    assert words_of(Key("displaced", "RCU", "above")) == "waited for the CPU: RCU ran, more urgent than it"
+    assert words_of(Key("softirq", "RCU")) == "the softirq RCU (what the kernel frees)"
 
 
 def test_an_early_stamp_has_no_segments(tmp_path: Path) -> None:

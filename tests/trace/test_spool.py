@@ -190,6 +190,7 @@ def test_what_surrounds_a_release(before_ns: int | None) -> None:
     assert span.from_ns == {None: 97, 99 * MS: 97, 90 * MS: 89, 0: -1}[before_ns] * MS
     assert span.to_ns == 101 * MS + 5
     assert span_of(7, 0, 2000 * MS, 2001 * MS, late=False).from_ns == 1000 * MS, "a second at most"
+    assert span_of(7, before_ns, 100 * MS, 99 * MS, late=False).to_ns == 101 * MS, "served early"
     late = span_of(7, before_ns, 100 * MS, 100 * MS + 5, late=True)
     assert (late.from_ns, late.to_ns) == (span.from_ns - 20 * MS, span.to_ns + 20 * MS)
     wide = span_of(7, before_ns, 100 * MS, 100 * MS + 5, late=True, late_ns=50 * MS)

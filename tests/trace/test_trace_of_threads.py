@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from rtmeter.host.root import Root
+from rtmeter.trace.formats import Field
+from rtmeter.trace.names import name_reader
 from rtmeter.trace.of_threads import ThreadsRecorder, call_names_32, functions_of, ranges_of
 from rtmeter.trace.recorder import _both, offset_ns
 
@@ -94,3 +96,19 @@ def test_which_events_of_which_threads_are_recorded(tmp_path: Path) -> None:
 
 def test_a_kernels_thread_is_known_by_all_its_names_also_one_that_has_ended() -> None:
     assert _both({1: "a", 2: "b"}, {2: "c", 3: "d"}) == {1: {"a"}, 2: {"b", "c"}, 3: {"d"}}
+
+
+@pytest.mark.parametrize(
+    ("tid", "comm", "name"),
+    [
+        (0, "swapper/0", "[swapper/0]"),
+        (7, "kworker/u8:1-ev", "[kworker/u8:1-ev]"),
+        (7, "robot", "robot"),
+        (9, "robot", "robot"),
+        (9, "[robot]", "[robot] (user)"),
+    ],
+)
+def test_brackets_are_of_the_kernels_threads_alone(tid: int, comm: str, name: str) -> None:
+    """A page has the first 15 letters of a name; and who has an id may be another by now."""
+    read = name_reader(Field(0, 16, False), lambda _page, _at: tid, {7: {"kworker/u8:1-events_unbound"}})
+    assert read(comm.encode().ljust(16, b"\0"), 0) == name

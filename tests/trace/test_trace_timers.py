@@ -27,7 +27,7 @@ from rtmeter.trace.chosen import Chooser, Span
 from rtmeter.trace.decode import decoded, parts_of
 from rtmeter.trace.events import VECTORS
 from rtmeter.trace.formats import Format, format_of
-from rtmeter.trace.pages import events_of, missed
+from rtmeter.trace.pages import ComingPages, events_of, missed
 from rtmeter.trace.recorded import Recorded
 from rtmeter.trace.recorder import clocks_apart
 from rtmeter.trace.spool import Spool
@@ -88,6 +88,22 @@ def test_a_system_call_that_has_no_name_is_told_by_its_number() -> None:
     entries = b"".join(written(entered, 5, 9, id=number) for number in (-1, 1, 2))
     trace = decoded(Recorded(FORM, [entered], {0: [page(FORM, entries)]}, {}, ("read", "write"), 0))
     assert [trace.name_of(row) for row in range(3)] == ["system call -1", "write", "system call 2"]
+
+
+def test_an_interrupt_that_began_before_the_recording_is_told_by_its_number() -> None:
+    ended = of_words("irq_handler_exit", 6, "int irq", 8)
+    pages = [page(FORM, written(ended, 5, 9, irq=24))]
+    trace = decoded(Recorded(FORM, [ended], {0: pages}, {}, (), 0))
+    assert (trace.event[0], trace.name_of(0)) == (IRQ_OUT, "irq 24")
+
+
+def test_a_page_that_begins_at_no_time_begins_with_the_one_before() -> None:
+    coming = ComingPages(page(FORM, b"", start_ns=begin_ns) for begin_ns in (1000, 1 << 61, 2000))
+    begins = [coming.begin_ns]
+    for _ in range(2):
+        coming.take()
+        begins.append(coming.begin_ns)
+    assert begins == [1000, 1000, 2000]
 
 
 @pytest.mark.parametrize("order", [1, -1])

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from rtmeter.judge.environment import REFUSING, differences
+from rtmeter.judge.environment import REFUSING, Difference, differences, other_findings
+from rtmeter.results import words
 from rtmeter.results.record import CellRecord
 from stored import record
 
@@ -122,3 +124,14 @@ def test_a_tracefs_instance_which_has_another_name_each_time_is_no_condition() -
     (found,) = differences(traced(1), traced(2, **governor))
     assert found.name == "conditions.effective.settings" and found.refusal is None
     assert "governor" in found.b and "rtmeter-" not in found.b
+
+
+def test_only_what_a_machine_had_gravely_wrong_is_told_of_one_alone() -> None:
+    def found(**grades: str) -> CellRecord:
+        findings = [SimpleNamespace(id=name, grade=grade) for name, grade in grades.items()]
+        return record_of(FACTS | {"findings": findings})
+
+    one, other = found(governor="high", smt="medium", steal="fatal"), found(steal="fatal", swap="low")
+    assert other_findings(one, other) == Difference("findings", "governor", words.NONE)
+    assert other_findings(other, found(steal="high")) is None
+    assert other_findings(one, record_of(FACTS | {"findings": None})) is None
