@@ -92,6 +92,13 @@ def test_the_rows_of_a_log_that_grows_are_there_as_soon_as_their_frame_is_whole(
             assert sum(len(found["k"]) for found in follower.new()) == rows
 
 
+def test_a_place_in_a_log_that_is_passed_over_is_counted(tmp_path: Path) -> None:
+    content = (GOLDEN / "wakeup.rtlog").read_bytes()
+    follower = Follower(tmp_path / "probe.rtlog")
+    follower.path.write_bytes(content[:FILE_HEAD_BYTES] + bytes(50) + content[FILE_HEAD_BYTES:])
+    assert sum(len(rows["k"]) for rows in follower.new()) > 0 and follower.damaged == 1
+
+
 def test_what_is_seen_is_what_the_log_holds(tmp_path: Path) -> None:
     running = RunningCell(tmp_path)
     assert running.look() is None
