@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from rtmeter.errors import RtmeterError
 from rtmeter.explain.causes import Explained, Release
 from rtmeter.explain.parts import explain_parts
 from rtmeter.judge.explained import explained
-from rtmeter.judge.why import _classes
+from rtmeter.judge.why import _classes, _state_of
 from rtmeter.results import store
 from rtmeter.results.cells import StoredCell, find_cells
 from rtmeter.results.record import text_of
@@ -51,6 +52,13 @@ def test_of_what_was_kept_no_more_is_compared_and_the_rest_is_counted(tmp_path: 
     assert asked_for.compared == 2 and 9 in {each.release.k for each in asked_for.found.releases}
     assert asked_for.unrecorded == found.unrecorded, "it is not late"
     assert explained(kept(write_traced(tmp_path / "third", "thief"), [0, 5, 7, 8]), k=8).compared == 2
+
+
+def test_what_is_kept_of_a_cell_is_of_its_files_as_they_were_written_last(tmp_path: Path) -> None:
+    folder = write_traced(tmp_path / "cell", "thief")
+    before = _state_of(folder)
+    os.utime(folder / FILE, ns=(MS, MS))
+    assert before is not None and _state_of(folder) not in (before, None)
 
 
 @pytest.mark.parametrize(
