@@ -96,8 +96,8 @@ def _isolation(machine: Machine, wanted: frozenset[int], measured: str | None) -
         if partition in ("root", "isolated") or machine.exists(f"{above}/{HOUSEKEEPING}"):
             shared -= cpu_set(machine.text(f"{measured}/cpuset.cpus"))
     if shared:
-        cpus = ",".join(map(str, sorted(shared)))
-        fix = isolating(machine, cpus)
+        cpus, every = (",".join(map(str, sorted(some))) for some in (shared, wanted))
+        fix = isolating(machine, every)  # a measurement on others too is refused
         if not machine.online - wanted:
             fix = _INTEND_FEWER if len(machine.online) > 1 else ""
         yield NOT_ISOLATED.found(f"CPU {cpus} is not isolated", fix=fix)

@@ -130,7 +130,8 @@ def _network(machine: Machine) -> Iterator[Finding]:
     low = [task for task in _of_network(machine, threads) if task.rank < machine.intent.rank]
     if low:
         named = ", ".join(f"{task.name} ({task.tid}, {task.scheduling})" for task in low[:_FEW])
-        yield NETWORK_IRQ.found(named, fix=_as_fifo(90, low))
+        enough = max(90, machine.intent.scheduling.priority)
+        yield NETWORK_IRQ.found(named, fix=_as_fifo(enough, low))
 
 
 def _of_network(machine: Machine, threads: list[Task]) -> Iterator[Task]:
