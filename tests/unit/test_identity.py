@@ -58,7 +58,9 @@ def test_a_machine_without_an_id_has_none(tmp_path: Path, content: str | None) -
     assert machine_id(planted(tmp_path, content)) is None
 
 
-def test_the_bus_knows_it_too(tmp_path: Path) -> None:
+@pytest.mark.parametrize("systemd", [None, "uninitialized\n"])
+def test_the_bus_knows_it_too(tmp_path: Path, systemd: str | None) -> None:
+    planted(tmp_path, systemd)
     root = planted(tmp_path, RAW, "var/lib/dbus/machine-id")
     assert machine_id(root) == machine_id(planted(tmp_path / "etc", RAW))
 
