@@ -70,6 +70,7 @@ def _own_paths(root: Root, process: str) -> dict[str, str]:
 
 def _own(mount: str, inside: str, path: str) -> str:
     """A group that the mount does not show is taken for the one at its top."""
-    below = path.removeprefix(inside.rstrip("/"))
-    hidden = not path.startswith(inside) or ".." in path.split("/")
-    return mount if hidden or below.strip("/") == "" else f"{mount}/{below.strip('/')}"
+    top, group = (f"{name.rstrip('/')}/" for name in (inside, path))
+    below = group.removeprefix(top).strip("/")
+    hidden = not group.startswith(top) or ".." in group.split("/")
+    return mount if hidden or not below else f"{mount}/{below}"
