@@ -19,6 +19,7 @@ from rtmeter.host.remote_shell import Shell
 from rtmeter.host.root import Root
 from rtmeter.host.ssh import Ssh, parse_target
 from rtmeter.model import TARGET, Cell, Doubt
+from rtmeter.results.words import span
 from rtmeter.values import visible
 
 FIELD = "on"
@@ -114,7 +115,7 @@ def clock_doubt(root: Root) -> Doubt | None:
     if code == 0 and abs(off_s) <= _OFF_S:
         return None
     way = "behind" if off_s < 0 else "ahead"
-    known = f": it is {abs(off_s) / 86400:,.2f} days {way}" if math.isfinite(off_s) else ""
+    known = f": it is {span(abs(off_s))} {way}" if math.isfinite(off_s) else ""
     message = f"the time of day of {root.host} is not the one here{known}"
     hint = "the cell's times are this machine's; set the clock there if others rely on it"
     return Doubt("target_clock_off", message, hint)
