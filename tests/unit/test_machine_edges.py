@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from planted_machine import CLOCK, CONFIG, CPU, TUNED, PlantedMachine, task
 
-from rtmeter.machine import Intent, Root, findings
+from rtmeter.machine import Intent, Root, findings, intent_of, server_intent_of
+from rtmeter.model import Cell
 from rtmeter.values import Scheduling
 
 CYCLIC = Intent((1,))
@@ -165,3 +167,11 @@ def test_interrupts_of_the_network_are_put_no_lower_than_the_measured_thread(
     others = "22" if priority <= 90 else "20 22"
     fix = machine.findings(intent)["network_irq_priority"].fix
     assert fix == f"for task in {others}; do chrt --fifo --pid {enough} $task; done"
+
+
+def test_a_server_is_on_its_own_cpus_on_the_clients_or_anywhere() -> None:
+    config = {"measurement": "roundtrip", "cpus": [1], "scheduling": {"policy": "rr", "priority": 7}}
+    cell = Cell("c", "posix", None, {}, config)
+    assert server_intent_of(cell) == intent_of(cell)
+    own = [server_intent_of(replace(cell, server_cpus=cpus)).cpus for cpus in ((2, 3), ())]
+    assert own == [(2, 3), None]
