@@ -196,10 +196,10 @@ def ratio(share: float | None, digits: int = 3) -> str:
         return NONE
     if share == 0 or share >= 1e-4:
         return f"{share:.{digits}g}"
-    exponent = math.floor(math.log10(share))
-    mantissa = f"{share / 10**exponent:.{digits}g}"
-    times = "" if mantissa == "1" else f"{mantissa} × "
-    return f"{times}10{str(exponent).translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
+    mantissa, exponent = f"{share:.{digits - 1}e}".split("e")
+    kept = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
+    times = "" if kept == "1" else f"{kept} × "
+    return f"{times}10{str(int(exponent)).translate(str.maketrans('-0123456789', '⁻⁰¹²³⁴⁵⁶⁷⁸⁹'))}"
 
 
 def share(part: float, digits: int = 3) -> str:
