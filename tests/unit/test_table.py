@@ -7,6 +7,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -112,6 +113,17 @@ def test_a_row_for_each_cell_quantity_and_view(run: Path) -> None:
         assert [row["record"] is not None for row in own] == [True] + [False] * (len(own) - 1)
     quantities_judged = [row["quantity"] for row in found if row["judged"]]
     assert quantities_judged == ["latency", "latency", "response"]
+
+
+def test_the_bound_in_a_row_is_the_one_that_may_be_stated(run: Path) -> None:
+    record = store.read_cell(run / "a")
+    assert record.verdict is not None and record.verdict.support is not None
+    verdict = replace(record.verdict, upper=0.25, support=replace(record.verdict.support, upper=0.5))
+    bounds = [
+        table._facts(record.changed(verdict=one))["upper"]
+        for one in (verdict, replace(verdict, support=None))
+    ]
+    assert bounds == [0.5, 0.25]
 
 
 def test_cells_of_an_older_version_are_kept_as_of_the_one_that_is_read(run: Path) -> None:

@@ -305,8 +305,7 @@ def _facts(record: CellRecord) -> dict[str, Any]:
     if verdict:
         facts |= {"verdict": verdict.outcome, "reason": verdict.reason, "judged_n": verdict.n}
         facts |= {"misses": verdict.misses, "late": verdict.late, "skipped": verdict.skipped}
-        facts |= {"lost_releases": verdict.lost}
-        facts["upper"] = verdict.support.upper if verdict.support else verdict.upper
+        facts |= {"lost_releases": verdict.lost, "upper": verdict.bound}
     return facts
 
 
