@@ -119,6 +119,12 @@ def test_a_column_is_needed_where_a_quantity_or_a_skipped_release_is_made_of_it(
             assert "free_ns" in refusal(cell).message
         else:
             assert data_of(cell, store.read_cell(cell)) is not None
+    trips = Made(measurement="roundtrip", samples=30, warm_up=0, skip=True)
+    trips.delays = lambda k: [2_500_000 if k == 5 else 1000, 1000, 1000]
+    skipping = write_cell(tmp_path / "skipping", trips)
+    assert store.read_cell(skipping).summary.counts["skipped"]
+    altered(skipping / store.SAMPLES, free_ns=None)
+    assert data_of(skipping, store.read_cell(skipping)) is not None
     ping = write_cell(tmp_path / "ping", Made(measurement="roundtrip", samples=30))
     altered(ping / store.SAMPLES, server_sent_ns=None)
     assert "server_sent_ns" in refusal(ping).message
@@ -204,6 +210,10 @@ def test_a_histogram_that_cannot_be_one_is_refused(
         ({"lost": pa.array([0, 2], pa.int32())}, "lost is of type int32, not int64"),
         ({"max_ns": None}, "it has no column max_ns"),
         ({"max_ns": [None, None]}, "max_ns has rows without a value where messages were received"),
+        (
+            {"received": [1, 0], "max_ns": [None, None]},
+            "max_ns has rows without a value where messages were received",
+        ),
     ],
 )
 def test_intervals_that_cannot_be_some_are_refused(
