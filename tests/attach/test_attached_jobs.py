@@ -199,6 +199,21 @@ def test_a_deadline_threads_yield_is_a_sleep_until_its_budget_is_there() -> None
     assert loop_of(found, MS).on_grid
 
 
+def test_a_budget_that_comes_ends_the_sleep_whatever_else_of_the_thread_came_due_meanwhile() -> None:
+    program, at = Program(), 50
+    program.arm(40, 2 * MS - 200, "timerfd_tmrproc")
+    for release in (MS, 2 * MS, 3 * MS):
+        program.enter(at, "sched_yield")
+        program.arm(at + 10, release, "dl_task_timer")
+        program.leave(at + 20, RUNNABLE)
+        program.fire(release + 5, release, "dl_task_timer", on=0)
+        program.come(release + 90)
+        program.back(release + 100)
+        at = release + 400
+    program.fire(2 * MS - 195, 2 * MS - 200, "timerfd_tmrproc")
+    assert [(job.kind, job.release_ns) for job in jobs(program)] == [("deadline", MS), ("deadline", 2 * MS)]
+
+
 def test_what_has_no_system_calls_is_back_when_it_is_on_a_cpu() -> None:
     program = Program()
     for at, due in ((50, 1000), (1500, 2000)):
