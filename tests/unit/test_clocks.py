@@ -138,6 +138,15 @@ def test_a_shared_clock_that_the_messages_contradict_is_not_heeded(tmp_path: Pat
     assert abs(int(clocks.to_client(np.array([10**12 + 7 * MS]))[0]) - 10**12) < 41_000
 
 
+@pytest.mark.parametrize(("wrong_by_ns", "by"), [(40_061, "CLOCK_TAI"), (40_062, "round_trips")])
+def test_a_message_that_came_too_early_within_the_error_contradicts_nothing(
+    tmp_path: Path, wrong_by_ns: int, by: str
+) -> None:
+    """Each was read to within 30 ns, and the legs are whole nanoseconds."""
+    readings = read(0, 0), read(7 * MS + wrong_by_ns, 7 * MS + wrong_by_ns)
+    assert compare(*logs(tmp_path, np.full(200, 7 * MS), THERE, readings)).facts()["by"] == by
+
+
 @pytest.mark.parametrize(
     ("here", "there", "whose"),
     [
