@@ -137,6 +137,14 @@ def test_cells_are_paired_by_id_and_those_without_a_partner_are_named(capsys: Ca
     assert found["cells"][0]["confidence"] == pytest.approx(0.975)  # two cells: 95 % for both together
 
 
+def test_what_only_b_has_is_named_and_leaves_nothing_open(capsys: Captured) -> None:
+    for name in ("a/x", "b/x", "b/new"):
+        write_wakeups(Path(name), draw(1), axes={"load": name[2:]})
+    code, said = compare("a b", capsys)
+    assert code == exit_codes.PASS and "only in B: new" in said
+    assert compare("b a", capsys)[0] == exit_codes.INCONCLUSIVE
+
+
 def test_cells_of_other_ids_are_paired_by_their_axes(capsys: Captured) -> None:
     for side, adapter in {"a": "posix", "b": "ros2"}.items():
         for policy in ("other", "fifo-80"):

@@ -80,6 +80,10 @@ def test_what_is_missing_and_how_to_get_it(
     assert [cell["lacks"] for cell in found["cells"][::2]] == [[], []]
 
 
+def test_what_is_mistyped_is_an_error_beside_what_is_not_built(capsys: pytest.CaptureFixture[str]) -> None:
+    assert dry_run(capsys, ", adapter: [ros2, fkae]")[0] == exit_codes.ERROR
+
+
 @pytest.mark.parametrize(
     ("given", "field"),
     [

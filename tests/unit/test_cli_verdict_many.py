@@ -98,6 +98,7 @@ def test_the_whole_verdict_of_one_is_asked_for_as_it_says(capsys: Captured) -> N
     program, command, *rest = shlex.split(asks.partition(": ")[2])
     assert (program, command) == ("rtmeter", "verdict")
     assert rest[1:] == ["--deadline", "2ms", "--miss-ratio", "1%", "--horizon", "20"]
+    assert "--anew" in _kinds(verdict("r --deadline 2ms --anew", capsys)[1])["whole verdict"][0]
     whole = verdict(shlex.join(rest), capsys)[1]
     assert "  releases         n 40,000" in whole and "condition" not in whole
 

@@ -10,6 +10,7 @@ import pytest
 
 from rtmeter.cli import exit_codes
 from rtmeter.cli.exit_codes import ERROR, FAIL, INCONCLUSIVE, PASS
+from rtmeter.cli.factor_tables import code_of
 
 OF_OUTCOME = {"pass": PASS, "fail": FAIL, "inconclusive": INCONCLUSIVE, "error": ERROR, None: PASS}
 
@@ -59,3 +60,12 @@ def test_the_worst_of_several_is_told_in_whatever_order_they_come() -> None:
 )
 def test_a_self_test_fails_before_it_is_inconclusive(outcomes: list[str], code: int) -> None:
     assert exit_codes.of_self_test(outcomes) == code
+
+
+def test_of_a_factors_levels_the_worst_counts_wherever_it_stands() -> None:
+    def levels(*said: str) -> Any:
+        return SimpleNamespace(levels=[SimpleNamespace(said=one) for one in said])
+
+    assert code_of(levels("better", "not told", "worse")) == FAIL
+    assert code_of(levels("no difference", "not told")) == INCONCLUSIVE
+    assert code_of(levels("better", "no difference")) == PASS
