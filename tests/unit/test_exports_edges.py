@@ -147,6 +147,16 @@ def test_spans_that_touch_share_a_lane_and_those_that_overlap_do_not() -> None:
     assert tracks == ["works", "works 2"] and events == [1, 1, 1, 1, 2, 2, 1, 1]
 
 
+def test_a_span_that_ends_before_it_begins_is_drawn_and_called_early() -> None:
+    events: list[tuple[int, str]] = []
+    trace: Any = type("Trace", (), {})()
+    trace.track = lambda _name, _parent: 1
+    trace.event = lambda _track, at, _kind, name="", **_about: events.append((at, name))
+    for begin, end in ((10, 20), (40, 30)):
+        perfetto._Lanes(trace, "sleeps", 0).span(begin, end, 0)
+    assert events == [(10, "sleeps"), (20, ""), (30, "sleeps (early)"), (40, "")]
+
+
 def test_an_mcap_channel_goes_on_counting_and_its_span_is_that_of_all(tmp_path: Path) -> None:
     out, data = tmp_path / "out.mcap", np.zeros(3, "S8")
     with out.open("wb") as file:

@@ -6,6 +6,7 @@ import json
 import math
 import zlib
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +118,16 @@ def rows_measurement(cell: Path) -> str:
     return str(cell_json(cell)["measurement"])
 
 
+def test_each_end_of_each_cell_is_a_process_of_its_own(tmp_path: Path) -> None:
+    """Whatever numbers they had: cells may be of several machines."""
+    for name in ("one", "two"):
+        write_cell(tmp_path / "cells" / name, replace(CELLS["roundtrip"], id=name, samples=5))
+    tracks = tracks_of(trace_of(tmp_path / "cells", tmp_path)).values()
+    named = {t.process.pid: t.process.process_name for t in tracks if t.HasField("process")}
+    assert sorted(named.values()) == ["one", "one, server", "two", "two, server"]
+    assert {t.thread.pid for t in tracks if t.HasField("thread")} == set(named)
+
+
 def test_a_thread_that_is_stopped_does_not_sleep(tmp_path: Path) -> None:
     """As the scheduler's tracks have it: who sleeps, waits for a disk, could go on, is stopped, or has
     ended."""
@@ -177,6 +188,9 @@ def test_a_trace_of_a_long_cell_holds_what_surrounds_its_largest_values(
     monkeypatch.setattr(perfetto, "AROUND", 3)
     write_cell(tmp_path / "cell", CELLS["wakeup"])
     out = tmp_path / "trace.pftrace"
+    with monkeypatch.context() as just:
+        just.setattr(perfetto, "MOST", len(rows_of(tmp_path / "cell")["k"]))
+        assert export(tmp_path / "cell", out, "perfetto") == [], "so many are whole"
     notes = export(tmp_path / "cell", out, "perfetto")
     trace = Trace()
     trace.ParseFromString(out.read_bytes())

@@ -65,6 +65,32 @@ def test_blocks_of_a_campaign_with_axes_of_their_own_have_a_matrix_each(tmp_path
     assert all(square is not None for one in found for _, squares in one.rows for square in squares)
 
 
+def test_of_cells_of_one_outcome_the_worst_stands_for_its_place(tmp_path):
+    for load, late in (("none", 10), ("none", 30), ("none", 20), ("cpu80", 1)):
+        name = f"{load}-{late}"
+        made = Made(id=name, samples=1_000, axes={"load": load, "repeat": late})
+        made.delays = lambda k, late=late: (5e6 if 110 <= k < 110 + late else 4e4,)
+        write_cell(tmp_path / name, made)
+    (found,) = matrices([(cell.id, cell) for cell in cell_entries(tmp_path)])
+    ((_, squares),) = found.rows
+    assert [(one.anchor, one.outcome) for one in squares] == [("cpu80-1", "fail"), ("none-30", "fail")]
+
+
+@pytest.mark.parametrize(("values", "across"), [(8, "load"), (9, "at")])
+def test_as_many_columns_as_fit_lie_across_and_as_many_values_as_fit_can_be_chosen(
+    values, across, tmp_path, monkeypatch
+):
+    monkeypatch.setattr("rtmeter.report.matrix._MOST_CHOICES", 8)
+    for load in range(values):
+        for at in ("x", "y"):
+            made = Made(id=f"{at}-{load}", samples=20, axes={"load": load, "at": at})
+            write_cell(tmp_path / made.id, made)
+    cells = cell_entries(tmp_path)
+    (found,) = matrices([(cell.id, cell) for cell in cells])
+    assert (found.across, len(found.columns)) == (across, values if across == "load" else 2)
+    assert [axis for axis, _ in choices(cells)] == (["load", "at"] if values == 8 else ["at"])
+
+
 def test_cells_that_differ_in_nothing_make_no_matrix(cells):
     one = [(cell.id, cell) for cell in cell_entries(cells) if cell.id == "none-10-1"]
     assert matrices(one) == []

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from rtmeter.campaign.factors import LABELS
 from rtmeter.judge.layouts import determined, layout_of, told_apart, varying
 from rtmeter.results import words
-from rtmeter.results.overview import WORST_FIRST, CellEntry, CellOutcome
+from rtmeter.results.overview import CellEntry, CellOutcome
 from rtmeter.values import parse_duration_ns, parse_rate, parse_size_bytes
 
 _MOST_COLUMNS = 8
@@ -115,7 +115,7 @@ def _common(names: Sequence[str], axes: Sequence[str]) -> str:
 def _square(found: Sequence[tuple[str, CellEntry]]) -> Square | None:
     if not found:
         return None
-    anchor, worst = min(found, key=lambda one: (WORST_FIRST.index(one[1].outcome), one[1].badness))
+    anchor, worst = min(found, key=lambda one: one[1].badness)
     return Square(worst.outcome, anchor, worst)
 
 
