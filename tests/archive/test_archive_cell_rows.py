@@ -8,23 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from archives import stamp, write_cells
+from archives import stamp
 
 from rtmeter.archive.cells import AHEAD, BLOCK_NS, EARLIEST, CellRows, _maxima, rows_of
 from rtmeter.archive.schema import FINDINGS
 from rtmeter.results import store
-from rtmeter.results.cells import StoredCell, find_cells
+from rtmeter.results.cells import StoredCell
 from rtmeter.results.data import samples_of
 from rtmeter.statistics.judged import judged_run
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
-
-
-@pytest.fixture(scope="module")
-def cell(tmp_path_factory: pytest.TempPathFactory) -> StoredCell:
-    (folder,) = write_cells(tmp_path_factory.mktemp("results"), rigs=1, days=1, samples=200)
-    (found,) = find_cells(folder)
-    return found
 
 
 def all_of(cell: StoredCell, **changes: Any) -> CellRows:

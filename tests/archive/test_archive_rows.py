@@ -8,22 +8,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from archives import write_cells
 
 from rtmeter.archive.cells import rows_of
 from rtmeter.archive.labels import parse_labels
 from rtmeter.errors import RtmeterError
-from rtmeter.results.cells import StoredCell, find_cells
+from rtmeter.results.cells import StoredCell
 from rtmeter.results.record.parts import RigOfCell
 
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
-
-
-@pytest.fixture(scope="module")
-def cell(tmp_path_factory: pytest.TempPathFactory) -> StoredCell:
-    (folder,) = write_cells(tmp_path_factory.mktemp("results"), rigs=1, days=1, samples=200)
-    (found,) = find_cells(folder)
-    return found
 
 
 def row_of(cell: StoredCell, labels: Mapping[str, str], **changes: Any) -> dict[str, Any]:
