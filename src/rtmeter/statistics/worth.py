@@ -7,7 +7,6 @@ counts as n / (what all three raise it by); however alike the releases are, they
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import dataclass
 
@@ -19,7 +18,7 @@ from rtmeter.statistics.blocks import FEWEST_BLOCKS, MOST_BLOCKS, SMALLEST_BLOCK
 from rtmeter.statistics.clusters import MOST_EXCEEDANCES, Dependence, dependence
 from rtmeter.statistics.quantities import Ints
 from rtmeter.statistics.serial import correlation_time
-from rtmeter.statistics.tail import above, block_edges
+from rtmeter.statistics.tail import above, block_counts, block_edges
 from rtmeter.statistics.trend import inflation
 
 RARE = 0.02
@@ -67,11 +66,11 @@ def design_effect(values: Ints, limit_ns: int, blocks: Blocks | None) -> float:
     if count < FEWEST_BLOCKS:
         time = correlation_time((values > limit_ns).astype(np.float64))
         return time if time > 1 + CORRELATED / math.sqrt(max(n, 1)) else 1.0
-    edges = itertools.pairwise(block_edges(n, count))
-    counts = np.array([np.count_nonzero(values[a:b] > limit_ns) for a, b in edges], dtype=np.float64)
+    exceedances = above(values, limit_ns)
+    counts = block_counts(exceedances, block_edges(n, count)).astype(np.float64)
     share = float(counts.sum()) / n
     if share < RARE:
-        return worth(values, above(values, limit_ns), limit_ns, blocks).design_effect
+        return worth(values, exceedances, limit_ns, blocks).design_effect
     if share == 1.0:
         return 1.0
     dispersion = float(counts.var(ddof=1)) / (float(counts.mean()) * (1 - share))
