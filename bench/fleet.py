@@ -24,6 +24,7 @@ from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
+from scipy.special import betaincinv
 
 from rtmeter.archive.schema import CELLS, DISTRIBUTIONS, MAXIMA, SCHEMAS
 from rtmeter.archive.tables import Archive, archive_at
@@ -85,7 +86,7 @@ def batch(archive, random, bins, share, offset, part, days) -> None:  # type: ig
     same |= {"measurement": "wakeup", "adapter": "posix", "quantity": "latency", "cpu_model": "Cortex-A72"}
     same |= {"middleware": "Linux", "middleware_version": "1", "rtmeter": "0.1.0", "settings": settings}
     same |= {"valid": True, "repeat": 1, "period_ns": 10**6, "deadline_ns": 10**6, "miss_ratio": 1e-3}
-    same |= {"confidence": 0.95, "horizon": 10.0, "criticality": "firm", "outcome": "pass", "n": N, "lost": 0}
+    same |= {"confidence": 0.95, "horizon": 10.0, "criticality": "firm", "n": N, "lost": 0}
     same |= {"design_effect": 1.0, "skipped": 0, "causes": 0, "findings": 0}
     same |= {"blocks": 1, "block": 0, "reason": "0 of 60,000 releases missed the deadline of 1 ms on latency"}
     columns: dict[str, object] = {name: pa.array([value] * size) for name, value in same.items()}
@@ -97,7 +98,11 @@ def batch(archive, random, bins, share, offset, part, days) -> None:  # type: ig
         [[("site", f"s{one % 7}")] for one in rig], SCHEMAS[CELLS].field("labels").type
     )
     late = bins[None, :] + shift[:, None] > bin_numbers(np.array([10**6]))[0]
-    columns["late"] = columns["misses"] = pa.array((counts * late).sum(axis=1))
+    misses = (counts * late).sum(axis=1)
+    lower, upper = betaincinv(misses, N - misses + 1, 0.05), betaincinv(misses + 1, N - misses, 0.95)
+    outcomes = np.select([lower > 1e-3, upper <= 1e-3], ["fail", "pass"], "inconclusive")
+    columns |= {"late": pa.array(misses), "misses": pa.array(misses), "upper": pa.array(upper)}
+    columns["outcome"] = pa.array(outcomes.tolist())
     times = counts[there]
     pairs = pa.StructArray.from_arrays([pa.array(numbers), pa.array(times)], ["bin", "count"])
     offsets = np.r_[0, np.cumsum(sizes)].astype(np.int32)

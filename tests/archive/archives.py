@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 
 from rtmeter.archive.add import add_rows
@@ -105,3 +106,16 @@ def plain(groups: list[ArchiveGroup]) -> list[tuple[object, ...]]:
         counts = g.distribution.bins.tolist(), g.distribution.counts.tolist(), g.distribution.lost
         found.append((g.key, g.of, g.cells, g.rigs, g.invalid, g.without, counts, g.maximum, repr(g.verdict)))
     return found
+
+
+def written(archive: Archive, change: str) -> None:
+    """Changes a table of the archive, as SQL says it."""
+    _, name, _, changes = change.split(maxsplit=3)
+    with duckdb.connect() as connection:
+        connection.execute("SET TimeZone = 'UTC'")
+        whole = archive.table(name).to_pyarrow_table()
+        connection.execute(f"CREATE TABLE {name} AS SELECT * FROM whole")
+        connection.execute(f"UPDATE {name} SET {changes}")
+        changed = connection.table(name).to_arrow_table().cast(whole.schema)
+    archive.table(name).delete()
+    archive.append(name, changed)

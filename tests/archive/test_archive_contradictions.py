@@ -5,13 +5,13 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-import duckdb
 import pytest
+from archives import written
 
 from rtmeter import cli
 from rtmeter.archive.add import add
 from rtmeter.archive.check import check
-from rtmeter.archive.tables import Archive, archive_at
+from rtmeter.archive.tables import archive_at
 from rtmeter.results.cells import find_cells
 from synthetic import Made, usual, write_cell
 
@@ -66,19 +66,6 @@ def test_what_the_tables_contradict_is_seen(judged: Path, change: str) -> None:
     written(archive, change)
     found = [flaw.message for flaw in check(archive)[1]]
     assert any(CHANGED[change] in one for one in found), found
-
-
-def written(archive: Archive, change: str) -> None:
-    """Changes a table of the archive, as SQL says it."""
-    _, name, _, changes = change.split(maxsplit=3)
-    with duckdb.connect() as connection:
-        connection.execute("SET TimeZone = 'UTC'")
-        whole = archive.table(name).to_pyarrow_table()
-        connection.execute(f"CREATE TABLE {name} AS SELECT * FROM whole")
-        connection.execute(f"UPDATE {name} SET {changes}")
-        changed = connection.table(name).to_arrow_table().cast(whole.schema)
-    archive.table(name).delete()
-    archive.append(name, changed)
 
 
 CANNOT_BE = [f"confidence = {value}" for value in ("0", "1", "7", "'nan'")]

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from rtmeter.archive.cells import NO_TIME, NOBODY, NOT_TOLD
 from rtmeter.archive.engine import fill, need_archive
+from rtmeter.archive.judged import misjudged
 from rtmeter.archive.numbers import disagreeing
 from rtmeter.archive.prune import abandoned
 from rtmeter.archive.schema import CELLS, COMPLETABLE, SCHEMAS
@@ -202,9 +203,9 @@ def _broken(connection: duckdb.DuckDBPyConnection) -> Iterator[Flaw]:
 
 
 def _numbers(connection: duckdb.DuckDBPyConnection) -> Iterator[Flaw]:
-    """Quantiles and misses that are not those of the bins."""
+    """Quantiles and misses that are not those of the bins, bounds and outcomes not those of the misses."""
     wrong: dict[str, list[str]] = {}
-    for cell, what in disagreeing(connection):
+    for cell, what in (*disagreeing(connection), *misjudged(connection)):
         wrong.setdefault(what, []).append(cell)
     for what, cells in wrong.items():
         yield from _named(what, sorted(cells))
