@@ -212,6 +212,7 @@ def test_a_script_is_looked_for_beside_the_campaign(tmp_path: Path) -> None:
         ("nam: x\ncells: []", 1, "campaign", "did you mean name"),
         ("cells:\n- 3", 2, "cells.0", "is no mapping"),
         (W + "  perod: 1ms", 4, "cells.0", "did you mean period"),
+        (W + "  rate: 500", 4, "cells.0", "give the period instead: that of 500 Hz is 2ms"),
         (W + "  server_affinity: 1", 4, "cells.0", "it is called server_cpus now"),
         (W + "  conditions: {irq_affinity: 1}", 4, "conditions", "it is called irq_cpus now"),
         (W + "  period: 10", 4, "period", "has no unit"),

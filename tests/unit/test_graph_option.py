@@ -51,10 +51,14 @@ def test_what_is_wrong_with_it(
     assert said in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("given", [["--rate", "100Hz"], ["--period", "10ms"]])
-def test_a_period_beside_it(tmp_path: Path, capsys: pytest.CaptureFixture[str], given: list[str]) -> None:
-    assert measured(tmp_path, TWO, *given) == 1
-    said = "--period = '10ms': is the graph's to say, of each source; leave out period and rate"
+@pytest.mark.parametrize(
+    ("option", "value", "said"), [("--rate", "100Hz", "the period 10ms is"), ("--period", "10ms", "is")]
+)
+def test_a_period_beside_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], option: str, value: str, said: str
+) -> None:
+    assert measured(tmp_path, TWO, option, value) == 1
+    said = f"{option} = {value!r}: {said} the graph's to say, of each source; leave it out"
     assert said in capsys.readouterr().err
 
 

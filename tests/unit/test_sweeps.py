@@ -64,6 +64,41 @@ def test_what_is_no_sweep_is_refused_without_a_file_of_its_own(
 @pytest.mark.parametrize(
     ("line", "said"),
     [
+        (
+            "measure timer --mode one_shot --timeout 1ms --rate 100",
+            "--rate = '100': the period 10ms contradicts",
+        ),
+        (
+            "measure timer --mode one_shot --timeout 1ms --rate 5,9",
+            "--rate = '5,9': the period 200ms contradicts",
+        ),
+        ("measure timer --mode one_shot --timeout 1ms --period 10ms", "--period = '10ms': contradicts mode"),
+        (
+            "plan timer --mode one_shot --timeout 1ms --find-max rate --rate 1..9",
+            "--rate = '1..9': the period 1s contradicts",
+        ),
+        (
+            "plan timer --mode one_shot --timeout 1ms --find-max rate",
+            "--rate = '10Hz..10kHz': the period 100ms contradicts",
+        ),
+        (
+            "plan chain --graph g --find-max payload --period 10ms",
+            "--period = '10ms': is the graph's to say",
+        ),
+    ],
+)
+def test_what_a_rate_rules_out_is_told_of_the_rate(
+    line: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("g").write_text("stages: {s: {period: 1ms}, a: {inputs: [s]}}")
+    assert cli.invoke([*line.split(), "--adapter", "null", "--deadline", "1ms"]) == 1
+    assert f"rtmeter: {said}" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
         ("--find-max subscribers --adapter posix --deadline 1ms", "--subscribers = 16: cannot"),
         ("--find-max publishers --adapter posix --deadline 1ms", "--publishers = 16: cannot"),
         ("--find-max subscribers --adapter null --deadline 1ms --subscribers 0..4", "begins at 0"),

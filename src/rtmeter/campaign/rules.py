@@ -76,7 +76,7 @@ def _check_length(o: CellOptions) -> None:
                 o,
                 "period",
                 "contradicts mode one_shot: a shot is armed when the one before has fired",
-                "leave the period out; the timeout sets the pace",
+                "leave it out; the timeout sets the pace",
                 format_duration(o.period or 0),
             )
         if o.overrun is not None:
@@ -248,7 +248,7 @@ def _check_chain(o: CellOptions) -> None:
         if getattr(o, field):
             _refuse(o, field, "is not for chains, whose reaction is known afterwards", "leave it out", True)
     if o.period is not None:
-        remedy = "leave out period and rate"
+        remedy = "leave it out"
         _refuse(o, "period", "is the graph's to say, of each source", remedy, format_duration(o.period))
     if o.overrun is not None:
         _refuse(o, "overrun", "is always catch_up in a chain", "leave it out", o.overrun)

@@ -27,6 +27,9 @@ def unknown_key(field: str, key: str, known: Iterable[str]) -> RtmeterError:
     names = list(known)
     if (now := FORMER.get(key)) in names:
         return RtmeterError("is not known", field=field, value=key, remedy=f"it is called {now} now")
+    if key == "rate" and "period" in names:
+        remedy = "give the period instead: that of 500 Hz is 2ms"
+        return RtmeterError("is not known", field=field, value=key, remedy=remedy)
     whole, dot, part = key.partition(".")
     if dot and whole in names and not any(name.startswith(f"{whole}.") for name in names):
         return RtmeterError("is not known", field=field, value=key, remedy=f"write {whole}: {{{part}: …}}")

@@ -84,9 +84,12 @@ def component(hosts: list[str] | None) -> str | None:
     return pairs.get("component")
 
 
-def as_flag(error: RtmeterError) -> RtmeterError:
-    """The error with its field as the command-line option that it is."""
-    if error.field is not None and error.field.partition(".")[0] in OPTIONS:
+def as_flag(error: RtmeterError, rate: str | None = None) -> RtmeterError:
+    """The error with its field as the command-line option that it is; ``rate``: what gave the period."""
+    if error.field == "period" and rate is not None:
+        error.message = f"the period {error.value} {error.message}"
+        error.field, error.value = "--rate", rate
+    elif error.field is not None and error.field.partition(".")[0] in OPTIONS:
         error.field = flag(error.field)
     elif error.field is not None and error.field.startswith("option "):  # an adapter's own
         error.field = f"--{error.field}"

@@ -95,7 +95,7 @@ def command(
         for cell in cells if find_max in COUNTED else cells[:1]:  # one further decides for all
             source_of(cell).check()
     except RtmeterError as error:
-        raise as_flag(error) from None
+        raise as_flag(error, text if find_max == "rate" else rate) from None
     with ExitStack() as stack:
         stack.enter_context(alone(cells, wait=wait))
         folder = largest.begun(asked, out, resume=resume)

@@ -49,7 +49,7 @@ def sweep(given: Mapping[str, Any], rate: str | None) -> Campaign:
             planned = read_campaign(path)
         except RtmeterError as error:
             error.where = None  # the file is none of the user's
-            raise as_flag(error) from None
+            raise as_flag(error, rate) from None
     for name, values in said:
         print(f"rtmeter: {name}: {', '.join(in_words(name, value) for value in values)}", file=sys.stderr)
     return planned

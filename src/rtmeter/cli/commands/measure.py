@@ -74,7 +74,7 @@ def command(
         cell = matrix.cell_from(options, matrix.cell_id(options, None, {}), {})
         runner.source_of(cell).check()
     except RtmeterError as error:
-        raise as_flag(error) from None
+        raise as_flag(error, rate) from None
     with ExitStack() as stack:
         stack.enter_context(alone([cell], wait=wait))
         path = out or stack.enter_context(store.own_run_folder(Path("results"), "measure")) / cell.id
@@ -84,7 +84,7 @@ def command(
         record = runner.run_cell(cell, path, stop, progress.watch(0, cell), keep_empty=False)
     if record.error is not None:
         print_doubts(record.warnings, record.error)
-        raise as_flag(error_of(record.error, path))
+        raise as_flag(error_of(record.error, path), rate)
     if record.status == "interrupted" and not path.exists():
         raise RtmeterError("interrupted before anything was measured", remedy="run it again")
     if as_json:
