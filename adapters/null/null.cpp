@@ -63,9 +63,9 @@ class Null final : public Adapter {
     kOptions.describe(sink);
   }
 
-  // Asked once all stages hear whom they hear.
+  // Asked once everybody hears whom they hear; of a participant before it has joined, too.
   void describe(Sink& /*sink*/) const override {
-    if (run_.measurement == RTM_CHAIN) script_.refuse_unasked();
+    if (script_.has_edges() && !(discovers() && number_ == 0)) script_.refuse_others(edges_there());
   }
 
   void* create_timer(void* /*node*/, const rtm_timer_spec& spec, rtm_timer_traits& traits) override {
@@ -101,12 +101,12 @@ class Null final : public Adapter {
   void* create_subscriber(void* node, const std::string& topic, rtm_on_message on_message,
                           void* user) override {
     if (run_.measurement == RTM_CHAIN) {
-      const std::size_t edge = script_.edge(topic + ">" + *static_cast<std::string*>(node));
+      const std::size_t edge = hear(topic, node);
       hearers_[topic].push_back({{on_message, user}, edge});
       return &hearers_[topic];
     }
     if (run_.measurement == RTM_ROUNDTRIP && topic == "ping") {  // the server is inline: one beside it
-      const std::size_t edge = script_.edge(topic + ">" + *static_cast<std::string*>(node));
+      const std::size_t edge = hear(topic, node);
       return &hearers_[topic].emplace_back(Hearer{{on_message, user}, edge});
     }
     if (discovers()) join(*static_cast<std::string*>(node));
@@ -218,6 +218,18 @@ class Null final : public Adapter {
     return all;
   }
   bool discovers() const noexcept { return run_.measurement == RTM_DISCOVERY; }
+  // The number in the script of an edge that is there from now on.
+  std::size_t hear(const std::string& topic, void* node) {
+    return script_.edge(edges_.emplace_back(topic + ">" + *static_cast<std::string*>(node)));
+  }
+  // Of a discovery once all have joined.
+  std::vector<std::string> edges_there() const {
+    std::vector<std::string> there = edges_;
+    for (const auto& [number, from] : present())
+      for (const auto& [other, to] : present())
+        if (number != other) there.push_back(from->name_ + ">" + to->name_);
+    return there;
+  }
   // The release under way: before the first one, that.
   const Script::Row& row_now() const noexcept {
     const std::int64_t since_ns = clock_.now_ns() - ScriptedClock::kFirstReleaseNs;
@@ -351,6 +363,7 @@ class Null final : public Adapter {
   ScriptedClock& clock_ = the_clock();
   const rtm_run& run_;
   Script script_;
+  std::vector<std::string> edges_;  // that are there, but for those of a discovery
   const bool reports_, skip_, jumps_;
   bool relative_ = false;      // a periodic timer waits from its last tick on
   std::int64_t slow_ppm_ = 0;  // its clock's rate

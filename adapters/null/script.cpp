@@ -188,25 +188,25 @@ Script::Script(const rtm_run& run) : path_(kOptions.script.of(run)) {
   }
   if (rows_.empty())
     throw kOptions.script.error(path_, "has a header but no rows", "add a row for each release");
-  asked_.resize(edges_.size());
   never_fires_ =
       std::all_of(rows_.begin(), rows_.end(), [](const Row& r) { return r.fire_delay_ns == kNever; });
 }
 
-std::size_t Script::edge(const std::string& name) {
+std::size_t Script::edge(const std::string& name) const {
   const auto found = std::find(edges_.begin(), edges_.end(), name);
-  if (found == edges_.end()) return kNone;
-  const auto number = static_cast<std::size_t>(found - edges_.begin());
-  asked_[number] = true;
-  return number;
+  return found == edges_.end() ? kNone : static_cast<std::size_t>(found - edges_.begin());
 }
 
-void Script::refuse_unasked() const {
-  const auto found = std::find(asked_.begin(), asked_.end(), false);
-  if (found == asked_.end()) return;
-  const std::string& name = edges_[static_cast<std::size_t>(found - asked_.begin())];
-  throw Place{path_.c_str(), 1, name}.error(name, "is no edge of the graph",
-                                            "name a stage and one that hears it, e.g. a>b");
+void Script::refuse_others(const std::vector<std::string>& there) const {
+  constexpr std::size_t kNamed = 8;
+  for (const std::string& name : edges_) {
+    if (std::find(there.begin(), there.end(), name) != there.end()) continue;
+    std::string remedy = there.empty() ? "leave the column out: it has none" : "choose among ";
+    for (std::size_t i = 0; i < std::min(there.size(), kNamed); ++i)
+      remedy += (i == 0 ? "" : ", ") + there[i];
+    if (there.size() > kNamed) remedy += " and " + std::to_string(there.size() - kNamed) + " more";
+    throw Place{path_.c_str(), 1, name}.error(name, "is no edge of this run", remedy);
+  }
 }
 
 }  // namespace rtmeter::null

@@ -30,9 +30,10 @@ class Script {
   const Row& row(std::int64_t k) const { return rows_[static_cast<std::size_t>(k) % rows_.size()]; }
   // The number of the edge "publisher>hearer" of a chain, a discovery or a round trip; kNone without a column
   // of its own.
-  std::size_t edge(const std::string& name);
-  // Throws SetupError if there is a column of an edge for which nobody asked.
-  void refuse_unasked() const;
+  std::size_t edge(const std::string& name) const;
+  bool has_edges() const { return !edges_.empty(); }
+  // Throws SetupError, naming those that are there, if there is a column of an edge that is not.
+  void refuse_others(const std::vector<std::string>& there) const;
   static constexpr std::size_t kNone = SIZE_MAX;
   // How long the publisher's message k is under way on it.
   std::int64_t under_way(std::int64_t k, std::size_t edge) const {
@@ -45,7 +46,6 @@ class Script {
   std::string path_;
   std::vector<Row> rows_;
   std::vector<std::string> edges_;
-  std::vector<bool> asked_;  // of each edge
   bool never_fires_ = false;
 };
 

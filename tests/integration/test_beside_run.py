@@ -62,6 +62,31 @@ def test_scripted_receipts_are_counted_exactly(law: Path, tmp_path: Path) -> Non
     assert (cell["summary"]["counts"]["lost"], cell["valid"]) == (0, True)
 
 
+@pytest.mark.parametrize(
+    ("line", "column", "remedy"),
+    [
+        ("roundtrip --subscribers 3", "ping>subscriber9", "choose among ping>subscriber2, ping>subscriber3"),
+        ("roundtrip --subscribers 3", "ping>subscriber1", "choose among ping>subscriber2, ping>subscriber3"),
+        ("roundtrip", "ping>subscriber2", "leave the column out: it has none"),
+        ("discovery --participants 2", "p0>p7", "choose among p0>p1, p1>p0"),
+        (
+            "discovery --participants 4 --others present",
+            "p0>p7",
+            "choose among p0>p1, p0>p2, p0>p3, p1>p0, p1>p2, p1>p3, p2>p0, p2>p1 and 4 more",
+        ),
+    ],
+)
+def test_a_script_of_an_edge_that_is_not_there_is_refused(
+    line: str, column: str, remedy: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    script = tmp_path / "script.csv"
+    script.write_text(f"reply_delay_ns,{column}\n1,7\n")
+    asked = ["measure", *line.split(), "--adapter", "null", "--script", str(script), "--samples", "5"]
+    assert invoke([*asked, "--out", str(tmp_path / "cell")]) == 1
+    said = f"script {column} = '{column}': {script}:1: is no edge of this run; {remedy}\n"
+    assert said in capsys.readouterr().err
+
+
 def search(law: Path, script: str, *more: str, what: str = "subscribers") -> dict[str, Any]:
     line = ("plan", "--find-max", what, "--adapter", "null", "--script", script, "--rate", "1kHz")
     asked = ("--warm-up", "0s", "--deadline", "500us", "--miss-ratio", "1e-2", "--repeat", "1", "--json")
