@@ -51,6 +51,25 @@ def test_what_no_file_can_be_called_is_refused_with_its_line(
     assert (caught.value.field, caught.value.where) == (field, f"{path}:{line}")
 
 
+@pytest.mark.parametrize(
+    ("text", "line", "several"),
+    [
+        (W + "  name: a/b\n- {measurement: wakeup, adapter: posix, name: a-b}", 5, "the blocks"),
+        (W + "  name: a\n  variants: {v/w: {period: 1ms}, v-w: {period: 2ms}}", 2, "its variants or values"),
+        (W + '  name: "a/"\n  variants: {b: null}\n' + W.partition("\n")[2] + "  name: a/b", 6, "the blocks"),
+    ],
+)
+def test_names_of_one_folder_are_refused_with_what_tells_them_apart(
+    tmp_path: Path, text: str, line: int, several: str
+) -> None:
+    path = tmp_path / "c.yaml"
+    path.write_text(text)
+    with pytest.raises(RtmeterError, match=f"name {several} apart by letters, digits, . or _") as caught:
+        read_campaign(path)
+    assert caught.value.where == f"{path}:{line}"
+    assert f"is also the id of a cell of {path}:2" in str(caught.value)
+
+
 @pytest.mark.parametrize("path", ["\0", "\ud83d", "x" * 300])
 @pytest.mark.parametrize("option", ["script", "graph"])
 def test_a_path_that_no_file_can_have_is_none(tmp_path: Path, option: str, path: str) -> None:

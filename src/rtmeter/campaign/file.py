@@ -143,20 +143,16 @@ class _Reader:
     def cells(self) -> list[_Planned]:
         """The cells in running order."""
         planned: list[_Planned] = []
-        origin: dict[str, str] = {}
+        origin: dict[str, int] = {}
         for index in range(len(self._blocks)):
-            here = self.doc.where("cells", index)
-            count = len(planned)
+            count, own = len(planned), set[str]()
             for cell in self._block(index):
-                if cell.cell.id in origin:
-                    raise RtmeterError(
-                        f"is also the id of a cell of {origin[cell.cell.id]}",
-                        field=f"cells.{index}",
-                        value=cell.cell.id,
-                        where=here,
-                        remedy="give the blocks different names",
-                    )
-                origin[cell.cell.id] = here
+                if (first := origin.setdefault(cell.cell.id, index)) != index or cell.cell.id in own:
+                    several = "its variants or values" if first == index else "the blocks"
+                    remedy = f"name {several} apart by letters, digits, . or _: all else is - in an id"
+                    message = f"is also the id of a cell of {self.doc.where('cells', first)}"
+                    raise self._error(("cells", index), cell.cell.id, message, remedy)
+                own.add(cell.cell.id)
                 planned.append(cell)
                 if len(planned) > _MOST_CELLS:
                     raise self._error(("cells", index), None, "makes too many cells", "split the campaign")
