@@ -5,25 +5,32 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 import front
 from rtmeter import cli
 from rtmeter.cli import exit_codes, interrupt
+from rtmeter.errors import RtmeterError
+from rtmeter.host import ending
+from rtmeter.host.ending import Killed
 from rtmeter.measure.probe.supervise import Stop
+from rtmeter.model import TARGET
 from rtmeter.results import store
 from waiting import until
 
 WAITING = """
 import subprocess, sys, time
+from types import SimpleNamespace
 from rtmeter.cli import interrupt
 from rtmeter.host.ending import STARTED, Killed
 interrupt.PATIENCE_S = {patience_s}
-with interrupt.stopping([]) as stop:
+cells = [SimpleNamespace(config={{}}, hosts={{"target": on}}) for on in {targets}]
+with interrupt.stopping(cells) as stop:
     stop.keeping = {keeping}
     child = subprocess.Popen(["sleep", "600"], start_new_session=True)
     STARTED.add(child.pid)
@@ -39,9 +46,9 @@ child.kill()
 
 @contextmanager
 def waiting(
-    patience_s: float, waits_s: float = 600, *, keeping: bool = False
+    patience_s: float, waits_s: float = 600, *, keeping: bool = False, targets: Sequence[str] = ()
 ) -> Iterator[subprocess.Popen[str]]:
-    code = WAITING.format(patience_s=patience_s, waits_s=waits_s, keeping=keeping)
+    code = WAITING.format(patience_s=patience_s, waits_s=waits_s, keeping=keeping, targets=targets)
     process = subprocess.Popen(
         [sys.executable, "-c", code], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -61,7 +68,40 @@ def test_it_ends_by_force_if_it_has_not_ended_in_time(number: signal.Signals) ->
         process.send_signal(number)
         out, err = process.communicate()  # its child holds the pipe, so this would wait for it
     assert (process.returncode, out) == (1, "")
-    assert "ending" in err and "rtmeter: killed" in err
+    assert "ending" in err and "rtmeter: killed" in err and "elsewhere" not in err
+
+
+@pytest.mark.timeout(120)
+def test_what_it_may_leave_on_other_machines_is_told_where_it_ends_by_force() -> None:
+    with waiting(patience_s=0.2, targets=["ssh://b", "ssh://a", "ssh://b"]) as process:
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate()
+    commands = "`rtmeter restore --on ssh://a`, `rtmeter restore --on ssh://b`"
+    assert f"or by `rtmeter restore`; elsewhere by {commands}\n" in err
+
+
+@pytest.mark.parametrize("ends", [Killed, RtmeterError("fails"), None])
+def test_what_a_killed_run_left_elsewhere_is_told_with_its_error(
+    ends: type[BaseException] | BaseException | None,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.setattr(ending, "LEFT", left := {"labgrid-client -p shelf release": None})
+    monkeypatch.setattr(interrupt, "LEFT", left)
+    cells = [SimpleNamespace(config={}, hosts={TARGET: "ssh://a"}), SimpleNamespace(config={}, hosts={})]
+
+    def measure(_path: Path) -> bool:
+        with interrupt.stopping(cells):  # type: ignore[arg-type]
+            assert "rtmeter restore --on ssh://a" in left
+            if ends is not None:
+                raise ends
+        raise Killed
+
+    monkeypatch.setattr(store, "is_cell", measure)
+    assert cli.invoke(["summary"]) == exit_codes.ERROR
+    said = capsys.readouterr().err
+    assert ("--on ssh://a" in said) == (ends is Killed)
+    assert ("elsewhere by `labgrid-client -p shelf release`" in said) == (not isinstance(ends, RtmeterError))
 
 
 def test_a_hangup_that_is_ignored_stays_so() -> None:

@@ -19,7 +19,7 @@ from rtmeter.cli import exit_codes
 from rtmeter.cli.given_once import GivenOnce
 from rtmeter.cli.output import heard, let_go, print_error
 from rtmeter.errors import RtmeterError
-from rtmeter.host.ending import Killed
+from rtmeter.host.ending import Killed, left_words
 from rtmeter.host.files import no_text
 
 COMMANDS = {
@@ -182,10 +182,9 @@ def invoke(argv: list[str]) -> int:
     except BrokenPipeError:  # whoever read our output has seen enough
         let_go(sys.stdout.fileno())
     except Killed:
-        remedy = (
-            "what was recorded is in a folder *.partial (see `rtmeter recover`); the next run, or "
-            "`rtmeter restore`, puts back what was set of the machine"
-        )
+        from rtmeter.cli.interrupt import KEPT
+
+        remedy = KEPT + left_words()
         print_error(RtmeterError("killed at the second interruption", remedy=remedy), as_json=as_json)
     except KeyboardInterrupt:
         print_error(RtmeterError("interrupted"), as_json=as_json)

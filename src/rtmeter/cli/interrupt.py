@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 
 from rtmeter.cli.output import let_go
 from rtmeter.errors import RtmeterError
-from rtmeter.host.ending import STARTED, Killed
+from rtmeter.host.ending import LEFT, STARTED, Killed, left_words
+from rtmeter.model import TARGET
 
 if TYPE_CHECKING:
     from rtmeter.measure.probe.supervise import Stop
@@ -27,10 +28,9 @@ PATIENCE_S = 120
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 _NOTE = b"\nrtmeter: ending; what was measured is kept (once more to kill)\n"
-_KILLED = (
-    b"\nrtmeter: killed; what was recorded is in a folder *.partial (see `rtmeter recover`), and what was "
-    b"set of the machine is put back by the next run, or by `rtmeter restore`\n"
-)
+KEPT = "what was recorded is in a folder *.partial (see `rtmeter recover`), and what was set of the machine "
+KEPT += "is put back by the next run, or by `rtmeter restore`"
+"""Of a run that is killed."""
 
 
 @contextmanager
@@ -68,11 +68,18 @@ def asking(stop: Stop | Stops, cells: Sequence[Cell]) -> Iterator[None]:
                 _end_by_force(stop)
             raise Killed
 
+    there = {f"rtmeter restore --on {cell.hosts[TARGET]}" for cell in cells if TARGET in cell.hosts}
+    LEFT.update(dict.fromkeys(sorted(there)))
     before = {number: signal.signal(number, ask) for number in _heard()}
     try:
         yield
+    except Killed:
+        there.clear()  # it is left, and told
+        raise
     finally:
         last.cancel()
+        for command in there:
+            LEFT.pop(command, None)
         for number, handler in before.items():
             signal.signal(number, handler)
 
@@ -109,5 +116,5 @@ def _end_by_force(stop: Stop | Stops) -> None:
     STARTED.kill()
     with suppress(OSError):
         os.set_blocking(2, False)  # a terminal may be stopped (Ctrl-S)
-        os.write(2, _KILLED)
+        os.write(2, f"\nrtmeter: killed; {KEPT}{left_words()}\n".encode())
     os._exit(1)

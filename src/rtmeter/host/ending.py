@@ -46,6 +46,15 @@ class StartedGroups:
 
 STARTED = StartedGroups()
 
+LEFT: dict[str, None] = {}
+"""Commands that take back, elsewhere, what this process would leave there if it were killed now."""
+
+
+def left_words() -> str:
+    """What is to be done about it: where there is nothing, no words."""
+    commands = ", ".join(f"`{command}`" for command in tuple(LEFT))
+    return f"; elsewhere by {commands}" if commands else ""
+
 
 def kill_group(group: int) -> None:
     """SIGKILL to all of a process group; none is left where that is said of nobody."""

@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from rtmeter.errors import RtmeterError
+from rtmeter.host.ending import LEFT, run_within
 from rtmeter.host.trust import require_trusted
 from rtmeter.values import visible
 
@@ -23,7 +24,11 @@ _OURS_ALREADY = re.compile(r"you have already acquired (this place|place \S+)\.(
 def acquired(place: str, say: Callable[[str], None]) -> Iterator[None]:
     """Holds the place while the block runs; one that this user on this machine held before stays held. One
     that cannot be given back is said. Raises RtmeterError if it cannot be had."""
+    release = f"{PROGRAM} -p {place} release"
+    LEFT[release] = None  # what does not answer in time may acquire it all the same
     code, said = _client(place, "acquire")
+    if code != 0:
+        del LEFT[release]
     before = code != 0 and _OURS_ALREADY.search(said) is not None
     if code != 0 and not before:
         remedy = f"see `{PROGRAM} -p {place} show`: who has it, and until when"
@@ -36,7 +41,9 @@ def acquired(place: str, say: Callable[[str], None]) -> Iterator[None]:
                 code, said = _client(place, "release")
             except RtmeterError as error:
                 code, said = 1, str(error)
-            if code != 0:
+            if code == 0:
+                del LEFT[release]
+            else:
                 say(f"its place {place} is not released: {_last_line(said)}")
 
 
@@ -46,21 +53,17 @@ def _client(place: str, verb: str) -> tuple[int, str]:
         raise _error(place, f"needs the program {PROGRAM}", "pip install labgrid, or leave out the place")
     require_trusted(Path(path), field="place", value=place, verb="run")
     try:
-        done = subprocess.run(
-            [path, "-p", place, verb],
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            timeout=_LIMIT_S,
-            start_new_session=True,  # Ctrl-C on the terminal is for rtmeter alone
-            check=False,
-        )
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
+        done = run_within(_LIMIT_S, [path, "-p", place, verb], **pipes)
     except OSError as error:
         raise _error(place, f"cannot be run: {error.strerror}", "see that it is whole") from None
     except subprocess.TimeoutExpired:
         message = f"did not say within {_LIMIT_S} s whether it could {verb} it"
-        raise _error(place, message, "see that labgrid's coordinator answers") from None
-    return done.returncode, done.stdout.decode(errors="replace")
+        remedy = (
+            f"see that labgrid's coordinator answers, and by `{PROGRAM} -p {place} show` whether you have it"
+        )
+        raise _error(place, message, f"{remedy}: `{PROGRAM} -p {place} release`") from None
+    return done.returncode, str(done.stdout.decode(errors="replace"))
 
 
 def _last_line(said: str) -> str:
