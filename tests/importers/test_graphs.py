@@ -180,13 +180,37 @@ def test_a_reference_system_has_a_stage_for_each_node(tmp_path: Path) -> None:
 
 
 def test_nodes_in_comments_are_none(tmp_path: Path) -> None:
-    old = node("Transform", '.node_name = "Old", .input_topic = "//points", .output_topic = "old"')
+    keys = '.node_name = "Old", .inputs = {"//points"}, .output_topic = "old", .cycle_time = T::CYCLE'
+    old = node("Cyclic", keys)
     found = read(car(tmp_path, f"// {old}", f"/* {old}{old} */\n", old))
     assert list(found.stages) == [*read(car(tmp_path)).stages, "Old"]
     assert "Old does not hear //points, which nobody publishes" in found.differs
     (tmp_path / "builder.hpp").write_text(f"// {old}")
     with pytest.raises(RtmeterError, match="no graph that is known"):
         read(tmp_path / "builder.hpp")
+
+
+FUSION = '.node_name = "F", .input_0 = "left", .input_1 = "{}", .output_topic = "f"'
+BACK = node("Transform", '.node_name = "Back", .input_topic = "f", .output_topic = "back"')
+
+
+@pytest.mark.parametrize(
+    ("more", "left_out"),
+    [
+        ([node("Fusion", FUSION.format("ghost"))], "ghost, which nobody publishes"),
+        ([node("Fusion", FUSION.format("back")), BACK], "Back, which would close a circle"),
+    ],
+)
+def test_a_fusion_with_one_input_left_passes_that_on_and_says_so(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], more: list[str], left_out: str
+) -> None:
+    assert invoke(["graph", str(car(tmp_path, *more))]) == 0
+    written = capsys.readouterr().out
+    assert yaml.safe_load(written)["stages"]["F"] == {"inputs": ["Left"]}
+    assert f"# Not as there: F does not hear {left_out}.\n" in written
+    told = "F passes on Left at once, where it would wait for the other input"
+    assert f"# Not as there: {told}.\n" in written
+    assert written.count("passes on") == 1  # Fuse has both
 
 
 def test_what_is_written_can_be_measured(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -231,6 +255,9 @@ def test_a_wrong_reference_system_is_refused_by_name(tmp_path: Path) -> None:
     cycle = '.node_name = "X", .topic_name = "x", .cycle_time = TimingConfig::{}'
     for more, field in (
         (node("Sensor", cycle.format("NOWHERE")), "X.cycle_time"),
+        (node("Fusion", FUSION.replace("left", "gost").format("ghost")), "F.input_topic"),
+        (node("Transform", '.node_name = "T", .input_topic = "ghost", .output_topic = "t"'), "T.input_topic"),
+        (BACK.replace('"f"', '"back"'), "name"),
         (node("Oracle", '.node_name = "Y", .input_topic = "x"'), "Y"),
         (node("Transform", '.node_name = "Left", .input_topic = "right", .output_topic = "x"'), "name"),
         (

@@ -81,6 +81,7 @@ def read(path: Path, timing: Path | None = None) -> Foreign:
     except RecursionError:
         remedy = "give a part of it"
         raise RtmeterError("has too long a way from node to node", where=str(path), remedy=remedy) from None
+    _wait_for_none(path, found)
     return found
 
 
@@ -192,6 +193,10 @@ def _autoware(path: Path, text: str, timing: Path | None) -> Foreign:
         stage: dict[str, Any] = {}
         if inputs := [topics[topic] for topic in _heard(keys) if topic in topics]:
             stage["inputs"] = inputs
+        elif kind not in ("Sensor", "Cyclic"):
+            message = "is published by nobody: what hears nothing never sends anything"
+            remedy = "leave this node out, and what hears only it; or give the node that publishes it"
+            raise _wrong(path, f"{name}.input_topic", ", ".join(_heard(keys)), message, remedy)
         _pass_over_silent(found, name, _heard(keys), topics)
         if kind in ("Sensor", "Cyclic"):
             stage["period"] = _period(path, name, keys.get("cycle_time"), periods)
@@ -256,6 +261,20 @@ def _pass_over_silent(found: Foreign, name: str, heard: list[str], published: Co
     found.differs += [
         f"{name} does not hear {one}, which nobody publishes" for one in heard if one not in published
     ]
+
+
+def _wait_for_none(path: Path, found: Foreign) -> None:
+    """A fusion that was left with one input passes that on at once. Raises RtmeterError for what hears only
+    what comes back to it."""
+    for name, stage in found.stages.items():
+        inputs = stage.get("inputs", [])
+        if len(inputs) == 1 and stage.pop("fusion", False):
+            found.differs.append(
+                f"{name} passes on {inputs[0]} at once, where it would wait for the other input"
+            )
+        if not inputs and "period" not in stage:
+            message, remedy = "hears only what comes back to it, and so never begins", "leave it out"
+            raise _wrong(path, "name", name, message, remedy)
 
 
 def _wrong(path: Path, field_name: str, value: object, message: str, remedy: str) -> RtmeterError:
