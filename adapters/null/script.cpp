@@ -69,6 +69,12 @@ std::vector<std::string> needed(const rtm_run& run) {
   return {};
 }
 
+// Whether a chain or a discovery, which need no column in particular, has this one.
+bool is_said_of(const std::string& name, const rtm_run& run) {
+  const bool of_all = name == "match_delay_ns" || name == "message_delay_ns" || name == "fate";
+  return is_edge(name, run) || (of_all && run.measurement == RTM_DISCOVERY);
+}
+
 // Cells of a line, without the blanks and the quotes around them.
 Cells split(std::string line) {
   if (!line.empty() && line.back() == '\r') line.pop_back();
@@ -148,6 +154,12 @@ void check_header(const Cells& names, const rtm_run& run, const std::string& pat
   for (const std::string& name : needed(run))
     if (std::find(names.begin(), names.end(), name) == names.end())
       throw Place{path.c_str(), 1, name}.error("", "is missing", "this measurement needs the column " + name);
+  const auto says = [&](const std::string& name) { return is_said_of(name, run); };
+  if (needed(run).empty() && std::none_of(names.begin(), names.end(), says))
+    throw kOptions.script.error(path, "has no column of this measurement",
+                                run.measurement == RTM_CHAIN
+                                    ? "give one for a stage and one that hears it: a>b"
+                                    : "give match_delay_ns, message_delay_ns, fate, or a pair's: p0>p1");
 }
 
 }  // namespace

@@ -363,6 +363,15 @@ def test_a_wrong_graph_is_refused_by_name(
     assert said in capsys.readouterr().err
 
 
+def test_a_script_that_says_nothing_of_chains_is_refused(tmp_path: Path) -> None:
+    graph = graph_file(tmp_path, "stages: {a: {period: 5ms}, b: {inputs: a}}")
+    (tmp_path / "script.csv").write_text("wake_delay_ns,fate\n7,ok\n")
+    line = ("measure", "chain", "--adapter", "null", "--graph", graph, "--script", "script.csv")
+    done = rtmeter(*line, "--samples", "5", cwd=tmp_path)
+    said = "has no column of this measurement; give one for a stage and one that hears it: a>b\n"
+    assert done.code == 1 and done.err.endswith(said)
+
+
 @pytest.mark.parametrize("edge", ["b>a", "a>x", "a>b,x>b"])
 def test_a_script_of_an_edge_that_the_graph_has_not_is_refused(tmp_path: Path, edge: str) -> None:
     graph = graph_file(tmp_path, "stages: {a: {period: 5ms}, b: {inputs: a}}")

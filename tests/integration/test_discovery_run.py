@@ -289,3 +289,13 @@ def test_a_script_of_a_pair_that_no_participants_can_be_is_refused(tmp_path: Pat
     line = ("measure", "discovery", "--adapter", "null", "--participants", "3", "--script", "script.csv")
     done = rtmeter(*line, "--samples", "5", cwd=tmp_path)
     assert done.code == 1 and f"script {edge} = '{edge}': " in done.err and "is not a column" in done.err
+
+
+def test_a_script_that_says_nothing_of_discoveries_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "script.csv").write_text("wake_delay_ns\n7\n")
+    line = ("measure", "discovery", "--adapter", "null", "--script", "script.csv", "--samples", "1")
+    done = rtmeter(*line, cwd=tmp_path)
+    said = (
+        "has no column of this measurement; give match_delay_ns, message_delay_ns, fate, or a pair's: p0>p1"
+    )
+    assert done.code == 1 and said in done.err
