@@ -309,7 +309,9 @@ def test_only_new_cells_are_explained(tmp_path: Path, monkeypatch: pytest.Monkey
 
     def explained(cell: StoredCell) -> SimpleNamespace:
         asked.append(cell.folder)
-        causes = [Ranked(Key("displaced", "stress-ng", "equal", of), 3, 7) for of in (None, "server")]
+        keys = [("displaced", "stress-ng", "equal"), ("blocked", "TIMER", None)]
+        keys += [("blocked", "TIMER", None, "server", "softirq")]
+        causes = [Ranked(Key(*key), 3, 7) for key in keys]
         return SimpleNamespace(found=SimpleNamespace(causes=causes))
 
     monkeypatch.setattr("rtmeter.judge.explained.explained", explained)
@@ -319,10 +321,10 @@ def test_only_new_cells_are_explained(tmp_path: Path, monkeypatch: pytest.Monkey
     for part, new in (("a", 1), ("b", 1), ("b", 0)):  # the first cell of both is one
         assert add(archive, find_cells(tmp_path / part)).new == new
     assert len(asked) == 2
-    assert archive.table("cells").to_pyarrow_table().column("causes").to_pylist() == [2, 2]
+    assert archive.table("cells").to_pyarrow_table().column("causes").to_pylist() == [3, 3]
     found = archive.table("causes").to_pyarrow_table().to_pylist()
-    told = [(row["who"], row["releases"]) for row in found]
-    assert sorted(told) == [("stress-ng", 3)] * 2 + [("stress-ng of server", 3)] * 2
+    told = {(row["who"], row["ended_by"], row["releases"]) for row in found}
+    assert told == {("stress-ng", None, 3), ("TIMER", "thread", 3), ("TIMER of server", "softirq", 3)}
     assert check(archive) == (2, [])
 
 

@@ -142,7 +142,8 @@ def test_who_was_stopped_in_all_of_it_waited_for_nobody(
 
 
 @pytest.mark.parametrize(
-    ("inside", "who"), [("irq {} 0 - - - tty", "tty"), ("softirq {} 0 - - - TIMER", "the softirq TIMER")]
+    ("inside", "who"),
+    [("irq {} 0 - - - tty", "the interrupt tty"), ("softirq {} 0 - - - TIMER", "the softirq TIMER")],
 )
 def test_who_lets_a_stopped_thread_go_on_may_be_an_interrupt_whatever_call_it_is_in(
     tmp_path: Path, inside: str, who: str

@@ -162,7 +162,7 @@ def test_what_a_waking_does_not_tell_holds_as_it_was_told_before(
 def of(folder: Path, events: str, stamp_ns: int = 2000) -> list[tuple[object, ...]]:
     """The segments of a release at 1000."""
     found = explained(folder, events, (0, 1000, stamp_ns, 1)).releases[0].segments
-    return [(one.start_ns, one.end_ns, *filter(None, one.key)) for one in found]
+    return [(one.start_ns, one.end_ns, *filter(None, one.key[:4])) for one in found]
 
 
 def test_a_timers_firing_says_when_it_was_due_whatever_was_armed_since(tmp_path: Path) -> None:

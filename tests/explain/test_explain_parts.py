@@ -198,4 +198,4 @@ def test_a_message_that_a_device_may_have_brought_is_nobodys_in_parts_either() -
     parts = [trace.taken(slice(0, 9)), trace.taken(slice(9, None))]
     found = explain_parts(parts, releases, 10, trail_ns=100)
     assert found == explain(trace, releases, 10, paths=True)
-    assert Key("blocked", "NET_RX") in [one.key for one in found.releases[0].segments]
+    assert Key("blocked", "NET_RX", ended_by="softirq") in [one.key for one in found.releases[0].segments]

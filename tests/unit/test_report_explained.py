@@ -82,6 +82,8 @@ def test_the_bars_and_timelines_are_of_what_happened(tmp_path: Path) -> None:
     assert len(timelines) == 3 and timelines[0].spec["layer"][0]["params"][0]["bind"] == "scales"
     spans = timelines[0].spec["datasets"]["spans"]
     assert set(spans["lane"]) == {"the release", "CPU 1"} and "driver" in spans["what"]
+    for layer in timelines[0].spec["layer"]:
+        assert [one["field"] for one in layer["encoding"]["tooltip"]] == ["what", "kind", "long"]
 
 
 KEYS = [

@@ -147,8 +147,8 @@ HELD = "if it is a lock that holder held, make it one of PTHREAD_PRIO_INHERIT, a
 
 
 def ranked(category: str, who: str | None = None, relation: str | None = None, **told: Any) -> Ranked:
-    of = told.pop("of", None)
-    return Ranked(Key(category, who, relation, of), 2, 800_000, **told)
+    of, by = (told.pop(name, None) for name in ("of", "ended_by"))
+    return Ranked(Key(category, who, relation, of, by), 2, 800_000, **told)
 
 
 @pytest.mark.parametrize(
@@ -233,8 +233,12 @@ def ranked(category: str, who: str | None = None, relation: str | None = None, *
             ranked("blocked", "python3", facts=CauseFacts(88, stopped=True)),
             "find what stops this thread: a debugger, or a signal (perf record -a -e signal:signal_generate)",
         ),
-        (ranked("blocked", "BLOCK"), "let a thread of less priority read and write files"),
-        (ranked("blocked", "NET_RX"), ""),
+        (
+            ranked("blocked", "BLOCK", ended_by="softirq"),
+            "let a thread of less priority read and write files",
+        ),
+        (ranked("blocked", "BLOCK"), ""),
+        (ranked("blocked", "NET_RX", ended_by="softirq"), ""),
         (
             ranked("interrupt", "eth0"),
             "move it to another CPU: echo CPUS > /proc/irq/N/smp_affinity_list, N of eth0 in "

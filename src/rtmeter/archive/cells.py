@@ -286,6 +286,7 @@ def _causes(cell: StoredCell) -> list[dict[str, Any]] | None:
         {
             "category": cause.key.category,
             "who": " of ".join(filter(None, (cause.key.who, cause.key.of))) or None,
+            "ended_by": (cause.key.ended_by or "thread") if cause.key.category == "blocked" else None,
             "relation": cause.key.relation,
             "releases": cause.releases,
             "lateness_ns": cause.lateness_ns,

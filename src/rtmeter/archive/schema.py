@@ -74,7 +74,7 @@ SCHEMAS: dict[str, pa.Schema] = {
     CAUSES: pa.schema(
         [
             *_KEY,
-            *((name, pa.string()) for name in ("category", "who", "relation")),
+            *((name, pa.string()) for name in ("category", "who", "ended_by", "relation")),
             *((name, pa.int64()) for name in ("releases", "lateness_ns")),
         ]
     ),

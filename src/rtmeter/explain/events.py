@@ -22,6 +22,9 @@ STATES = ("", "runnable", "sleeping", "blocked", "ended")
 RUNNABLE, ENDED = 1, 4
 COLUMNS = ("time_ns", "cpu", "event", "tid", "target", "state", "priority", "name", "value")
 
+SOFTIRQS = ("HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU")
+"""By the kernel's numbers of them."""
+
 STOPPED = 1
 """The value of a switch from a thread that a signal or a debugger stops; else NO_VALUE."""
 

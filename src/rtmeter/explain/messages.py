@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from rtmeter.explain.cpus import NOT_INSIDE
 from rtmeter.explain.events import IRQ_IN, LOST, SOFTIRQ_OUT, SYS_IN, SYS_OUT
-from rtmeter.explain.states import Wait
+from rtmeter.explain.states import SOFTIRQ, Wait
 from rtmeter.explain.threads import IDLE, Call, KnownTrace
 
 RECEIVING = {
@@ -43,7 +42,7 @@ def sender_of(known: KnownTrace, wait: Wait) -> int:
     in whose system call it ran; else the only one that had sent on that CPU between two runs of the softirq,
     the last in which anyone had: it may take what was sent in several rounds. IDLE if none is told."""
     trace, cpu, waking = known.trace, known.trace.cpu[wait.waking], wait.waking
-    if wait.softirq == NOT_INSIDE or wait.name not in _NETWORK:
+    if wait.ended_by != SOFTIRQ or wait.name not in _NETWORK:
         return IDLE
     here, found = known.threads[waking], set[int]()
     for row in range(waking - 1, max(waking - _LOOK_BACK, 0) - 1, -1):

@@ -17,23 +17,25 @@ from rtmeter.explain.facts import NONE, CauseFacts, shared
 from rtmeter.explain.lenders import Lenders, of_most, together
 from rtmeter.explain.messages import TIMEOUT, is_receiving, sender_of
 from rtmeter.explain.passed_over import PassedOver, Throttled
-from rtmeter.explain.states import OnCpu, Runnable, StateSpan, TimerSleep, Wait, states_of
+from rtmeter.explain.states import SOFTIRQ, OnCpu, Runnable, StateSpan, TimerSleep, Wait, states_of
 from rtmeter.explain.threads import IDLE, KnownTrace, is_kernels, tid_of
 
 
 class Key(NamedTuple):
     """What time went to: a category, by whom, and how urgent that is beside the thread; ``of``: the thread,
-    where it is another on a message's path."""
+    where it is another on a message's path; ``ended_by``: what ``who`` is that ends a wait, INTERRUPT or
+    SOFTIRQ, None: a thread, whatever its name."""
 
     category: str
     who: str | None = None
     relation: str | None = None
     of: str | None = None
+    ended_by: str | None = None
 
     @property
-    def order(self) -> tuple[str, str, str, str]:
+    def order(self) -> tuple[str, ...]:
         """Alphabetical; nobody comes first."""
-        return self.category, self.who or "", self.relation or "", self.of or ""
+        return tuple(part or "" for part in self)
 
 
 class Segment(NamedTuple):
@@ -231,7 +233,8 @@ class Explainer:
             facts = facts._replace(call=call.name, asked=call.asked)
         if state.stopped:
             facts = facts._replace(stopped=True)
-        return Segment(start_ns, end_ns, Key("blocked", state.name, of=of), None, lenders, facts)
+        key = Key("blocked", state.name, of=of, ended_by=state.ended_by)
+        return Segment(start_ns, end_ns, key, None, lenders, facts)
 
     def _message_after_timeouts(self, thread: int, wait: Wait) -> Wait:
         """The wait itself; of one that ran out (SO_RCVTIMEO) and began anew in the same system call, the one
@@ -240,7 +243,7 @@ class Explainer:
         after = bisect_right(states, wait.start_ns, key=lambda state: state.start_ns)
         for place in range(after, len(states)):
             state = states[place]
-            if wait.softirq == NOT_INSIDE or wait.name != TIMEOUT:
+            if (wait.ended_by, wait.name) != (SOFTIRQ, TIMEOUT):
                 break
             if isinstance(state, TimerSleep | Wait):
                 again = self._known.call_at(thread, state.start_ns)

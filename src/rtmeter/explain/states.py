@@ -12,6 +12,9 @@ from rtmeter.explain.threads import IDLE, KnownTrace
 
 _NO_ROW = -1
 
+INTERRUPT, SOFTIRQ = "interrupt", "softirq"
+"""What may end a wait besides a thread; a thread may have the name of any."""
+
 
 @dataclass(frozen=True, slots=True)
 class StateSpan:
@@ -49,13 +52,12 @@ class TimerSleep(StateSpan):
 
 @dataclass(frozen=True, slots=True)
 class Wait(StateSpan):
-    """Ended by an interrupt or softirq of this ``name``, or by the thread ``waker``, else IDLE. ``softirq``:
-    the row that tells the softirq, else NOT_INSIDE; ``waking``: the row that ends it; ``stopped``: by a
-    signal or a debugger."""
+    """Ended by an interrupt or softirq of this ``name``, which of them says ``ended_by``, or by the thread
+    ``waker``, else IDLE. ``waking``: the row that ends it; ``stopped``: by a signal or a debugger."""
 
     name: str | None
+    ended_by: str | None
     waker: int
-    softirq: int
     waking: int
     stopped: bool
 
@@ -158,12 +160,12 @@ def _sleep(known: KnownTrace, thread: int, left: _Move, end_ns: int | None, waki
     if _may_have_fired(known, thread, waking):
         return StateSpan(start_ns, end_ns)
     if irq != NOT_INSIDE:
-        return Wait(start_ns, end_ns, trace.name_of(irq), IDLE, NOT_INSIDE, waking, stopped)
+        return Wait(start_ns, end_ns, trace.name_of(irq), INTERRUPT, IDLE, waking, stopped)
     if softirq != NOT_INSIDE:
-        return Wait(start_ns, end_ns, trace.name_of(softirq), IDLE, softirq, waking, stopped)
+        return Wait(start_ns, end_ns, trace.name_of(softirq), SOFTIRQ, IDLE, waking, stopped)
     waker = known.threads[waking]
     name = known.name(waker, trace.time_ns[waking])
-    return Wait(start_ns, end_ns, name, max(waker, IDLE), NOT_INSIDE, waking, stopped)
+    return Wait(start_ns, end_ns, name, None, max(waker, IDLE), waking, stopped)
 
 
 def _last_fired(known: KnownTrace, thread: int, waking: int) -> int:

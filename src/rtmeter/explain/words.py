@@ -5,6 +5,7 @@ from __future__ import annotations
 from rtmeter.explain.causes import Cause, Ranked
 from rtmeter.explain.passed_over import Throttled
 from rtmeter.explain.segments import Key, Segment
+from rtmeter.explain.states import SOFTIRQ
 from rtmeter.values import visible
 
 _CATEGORIES = {
@@ -67,8 +68,10 @@ def words_of_one(one: Segment | Cause | Ranked) -> str:
 
 def _said(key: Key, throttled: Throttled | None, *, stopped: bool = False) -> str:
     who = visible(key.who or "an unnamed one")
-    if key.who in _SOFTIRQS and key.category in ("softirq", "blocked"):
-        who = f"{'the softirq ' * (key.category == 'blocked')}{who} ({_SOFTIRQS[key.who]})"
+    if key.who in _SOFTIRQS and SOFTIRQ in (key.category, key.ended_by):
+        who = f"{who} ({_SOFTIRQS[key.who]})"
+    if key.ended_by is not None:
+        who = f"the {key.ended_by} {who}" if key.who else f"an unnamed {key.ended_by}"
     if key.category == "blocked" and stopped:
         whom = "it" if key.of is None else f"{visible(key.of)}, on the message's path,"
         return f"{whom} {_STOPPED.format(who=who)}"

@@ -14,12 +14,12 @@ from rtmeter.explain.events import (
     NO_PRIORITY,
     SOFTIRQ_IN,
     SOFTIRQ_OUT,
+    SOFTIRQS,
     STOPPED,
     SWITCH,
     WAKING,
     Trace,
 )
-from rtmeter.trace.events import SOFTIRQS
 from rtmeter.trace.table import StoredTrace
 
 _STATES = (0, 0, 1, 2, 16)

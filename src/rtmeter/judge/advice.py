@@ -8,6 +8,7 @@ from rtmeter.explain.causes import Ranked
 from rtmeter.explain.facts import CauseFacts
 from rtmeter.explain.messages import CPUS_OWN, RECEIVING, SENDING
 from rtmeter.explain.passed_over import Throttled
+from rtmeter.explain.states import SOFTIRQ
 from rtmeter.explain.threads import is_kernels
 from rtmeter.trace.events import VECTORS
 from rtmeter.values import cpu_mask, format_cpus, visible
@@ -136,7 +137,7 @@ def _blocked(cause: Ranked, whom: str) -> str | None:
     if facts.stopped:
         return f"find what stops {whom}: a debugger, or a signal (perf record -a -e signal:signal_generate)"
     if facts.tid is None:
-        return _SOFTIRQS["BLOCK"] if key.who == "BLOCK" else None
+        return _SOFTIRQS["BLOCK"] if (key.ended_by, key.who) == (SOFTIRQ, "BLOCK") else None
     if facts.call == "futex" and facts.asked in _INHERITING:
         return f"let {who} hold the lock for less long"
     if facts.call == "futex" and (facts.asked in _LOCKED or facts.asked is None) and cause.lent_by is None:

@@ -26,7 +26,7 @@ from rtmeter.trace.table import FILE, StoredTrace, open_trace
 from rtmeter.values import from_json
 
 KEPT = "explanation.json"
-_VERSION = 10
+_VERSION = 11
 
 WORST = 3
 """Late releases of which all is shown."""

@@ -19,6 +19,8 @@ _MOST_KEYS = len(LINE_COLOURS) - 1
 _OTHERS = "others"
 _PATH = "the release"
 _LANE = 34
+_TOLD = (("what", "what"), ("kind", "kind"), ("long", "for"))
+"""Of a bar of a timeline: a thread may have the name of an interrupt or a softirq."""
 _THREAD = "thread"
 _BAR: Spec = {"type": "bar", "stroke": "var(--paper)", "strokeWidth": 0.5}
 _LEGEND_LETTERS = 34
@@ -110,7 +112,7 @@ def _timeline(one: Shown) -> Figure:
     y = {"field": "lane", "type": "nominal", "sort": lanes, "title": None}
     colours = {name.replace("_", " "): colour for name, colour in _COLOURS.items()}
     there = {name: colour for name, colour in colours.items() if name in rows["kind"]}
-    tooltip = [{"field": "what", "title": "what"}, {"field": "long", "title": "for"}]
+    tooltip = [{"field": name, "title": title} for name, title in _TOLD]
     encoding: Spec = {"y": y, "tooltip": tooltip}
     bar: Spec = {
         "mark": _BAR | {"clip": True},

@@ -20,9 +20,9 @@ import numpy as np
 import numpy.typing as npt
 
 from rtmeter.explain import events as kinds
-from rtmeter.explain.events import NO_VALUE, NOBODY, Event, Trace, joined
+from rtmeter.explain.events import NO_VALUE, NOBODY, SOFTIRQS, Event, Trace, joined
 from rtmeter.explain.threads import IDLE
-from rtmeter.trace.events import SOFTIRQS, VECTORS
+from rtmeter.trace.events import VECTORS
 from rtmeter.trace.formats import Format, ReadField
 from rtmeter.trace.marking import marking
 from rtmeter.trace.names import name_reader

@@ -43,5 +43,4 @@ GROUPS: dict[str, tuple[str, ...]] = {
 """Those that may be left out, by what a user calls them."""
 
 PROCESSOR = (*VECTORS, *IPIS, "exceptions/page_fault_user", "exceptions/page_fault_kernel")
-SOFTIRQS = ("HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU")
 EVERY = (*ALWAYS, *OPTIONAL, *PROCESSOR)
