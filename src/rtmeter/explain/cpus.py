@@ -139,7 +139,7 @@ def _one_epoch(
     at, others = rows[changing], rows[~changing]
     switches = rows[events == SWITCH]
     runs = np.append([first], targets[switches])
-    irqs = _Nested(trace, rows[(events == IRQ_IN) | (events == IRQ_OUT)], IRQ_IN)
+    irqs = Nested(trace, rows[(events == IRQ_IN) | (events == IRQ_OUT)], IRQ_IN)
     softirqs = _Softirqs(trace, rows[(events == SOFTIRQ_IN) | (events == SOFTIRQ_OUT)], threads)
     begin = np.array([-1])  # before all rows
     at = np.append(begin, at)
@@ -151,8 +151,9 @@ def _one_epoch(
     return int(runs[-1])
 
 
-class _Nested:
-    """The interrupts, or the softirqs, that a CPU is in; each is the row that tells its name."""
+class Nested:
+    """The interrupts, or the softirqs, that a CPU is in; each is the row that tells its name. ``going_on``:
+    those of which no end is told."""
 
     def __init__(self, trace: Trace, rows: Ints, enters: int) -> None:
         opened_by: dict[int, int] = {}
@@ -178,7 +179,12 @@ class _Nested:
             else:
                 inside.append(row)
             innermost.append(inside[-1] if inside else NOT_INSIDE)
-        self._rows, self._innermost = rows, np.array(innermost)
+        self.going_on, self._rows, self._innermost = inside, rows, np.array(innermost)
+        self._ends = {opened: row for row, opened in opened_by.items() if opened != row}
+
+    def both_ends(self, row: int) -> list[int]:
+        """The row that tells one's name, and where that is its beginning, the one that ends it."""
+        return [row, self._ends[row]] if row in self._ends else [row]
 
     def innermost_at(self, rows: Ints) -> Ints:
         """The innermost one once each of these rows has happened, or NOT_INSIDE."""
@@ -191,10 +197,10 @@ class _Softirqs:
 
     def __init__(self, trace: Trace, rows: Ints, threads: Ints) -> None:
         of = threads[rows]
-        self._of = {one: _Nested(trace, rows[of == one], SOFTIRQ_IN) for one in np.unique(of).tolist()}
+        self._of = {one: Nested(trace, rows[of == one], SOFTIRQ_IN) for one in np.unique(of).tolist()}
 
     def innermost_at(self, rows: Ints, there: Ints) -> Ints:
-        """As _Nested has it, of who is ``there`` on the CPU."""
+        """As Nested has it, of who is ``there`` on the CPU."""
         found = np.full(len(rows), NOT_INSIDE)
         for thread, nested in self._of.items():
             its = there == thread

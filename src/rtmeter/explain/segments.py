@@ -15,7 +15,7 @@ from rtmeter.explain.cpus import NOT_INSIDE, Cpu, Piece
 from rtmeter.explain.events import NOBODY
 from rtmeter.explain.facts import NONE, CauseFacts, shared
 from rtmeter.explain.lenders import Lenders, of_most, together
-from rtmeter.explain.messages import TIMEOUT, is_receiving, sender_of
+from rtmeter.explain.messages import TIMEOUT, Senders, is_receiving
 from rtmeter.explain.passed_over import PassedOver, Throttled
 from rtmeter.explain.states import SOFTIRQ, OnCpu, Runnable, StateSpan, TimerSleep, Wait, states_of
 from rtmeter.explain.threads import IDLE, KnownTrace, is_kernels, tid_of
@@ -89,6 +89,7 @@ class Explainer:
         self._known, self._paths, self._roles = known, paths, roles or {}
         self._names = names or paths
         self._states: dict[int, list[StateSpan]] = {}
+        self._senders = Senders(known)
 
     def segments(self, thread: int, start_ns: int, end_ns: int) -> list[Segment]:
         """The span's segments in order of time; neighbours of one key are one."""
@@ -223,7 +224,7 @@ class Explainer:
         receives = is_receiving(call, paths=self._paths)
         if receives and self._paths:
             state = self._message_after_timeouts(thread, state)
-        waker = state.waker or (sender_of(self._known, state) if receives and self._paths else IDLE)
+        waker = state.waker or (self._senders.of(state) if receives and self._paths else IDLE)
         if receives and waker not in {IDLE, thread, *path}:
             return _Message(start_ns, end_ns, waker)
         of = self._called(thread, start_ns) if path and self._paths else None
