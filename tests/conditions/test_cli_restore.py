@@ -56,6 +56,7 @@ def test_json_has_every_change(setting: Path, capsys: pytest.CaptureFixture[str]
         "unknown": [],
         "journal": None,
         "hosts": {},
+        "folders": [],
     }
 
 

@@ -4,10 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import glob
 import os
-import shutil
-import tempfile
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +12,7 @@ from pathlib import Path
 from rtmeter.errors import RtmeterError
 from rtmeter.host.durable import make_folders
 
-_LOOK_EVERY_S, _PATIENCE_S = 0.05, 60
+_LOOK_EVERY_S = 0.05
 
 
 def own_folder(folder: Path, patience_s: float) -> tuple[int, list[Path]]:
@@ -54,31 +51,6 @@ def kept(folder: Path, patience_s: float = 0) -> Iterator[None]:
             time.sleep(_LOOK_EVERY_S)
     try:
         yield
-    finally:
-        os.close(descriptor)
-
-
-@contextlib.contextmanager
-def own_beside(parent: Path, prefix: str) -> Iterator[Path]:
-    """A folder of this process alone in ``parent`` while the block runs, its name beginning with ``prefix``;
-    what is left there of processes that were killed is removed. Raises OSError."""
-    for folder in parent.glob(f"{glob.escape(prefix)}*"):
-        with contextlib.suppress(OSError):
-            _remove_left(folder)
-    with tempfile.TemporaryDirectory(prefix=prefix, dir=parent) as made:
-        descriptor, _ = own_folder(Path(made), _PATIENCE_S)  # anew if another removes it before it is locked
-        try:
-            yield Path(made)
-        finally:
-            os.close(descriptor)
-
-
-def _remove_left(folder: Path) -> None:
-    """Removes it if nobody has it; where that cannot be told, not."""
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        shutil.rmtree(folder)
     finally:
         os.close(descriptor)
 

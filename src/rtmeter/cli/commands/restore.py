@@ -13,7 +13,8 @@ EXAMPLE = "sudo rtmeter restore"
 DETAILS = (
     "A run undoes its settings when it ends, also at Ctrl-C or SIGTERM; after kill -9 the next run does it, "
     "or this. A value that someone else has changed since is left as it is. It may be repeated. Other hosts "
-    "that a run had changed are put back over SSH."
+    "that a run had changed are put back over SSH. Folders beside results that attach --all or --ros2 was "
+    "killed with are removed, and named: nothing in them is a result."
 )
 
 
@@ -43,6 +44,7 @@ def command(
     from rtmeter.conditions.restore import restore
     from rtmeter.host.lock import machine_lock
     from rtmeter.host.root import Root
+    from rtmeter.host.scratch import remove_left
     from rtmeter.values import harmless
 
     if on is not None:
@@ -55,9 +57,13 @@ def command(
     with machine_lock(called(), wait=wait, say=tell):
         here = restore(root, set_aside=set_aside)
         there = {host: restore_there(host, root, set_aside=set_aside) for host in hosts()}
+    removed = remove_left()
     if as_json:
-        print_json(here.to_json() | {"hosts": {host: done.to_json() for host, done in there.items()}})
+        of_hosts = {host: done.to_json() for host, done in there.items()}
+        print_json(here.to_json() | {"hosts": of_hosts, "folders": removed})
     else:
+        for line in removed:
+            print(harmless(line))
         for line in here.lines():
             print(harmless(line))
         for host, done in there.items():

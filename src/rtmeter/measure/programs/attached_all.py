@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import tempfile
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Self
@@ -12,7 +13,7 @@ from typing import Self
 from rtmeter.conditions import SharedRecording, Standing
 from rtmeter.conditions.target import held, reached
 from rtmeter.errors import RtmeterError
-from rtmeter.host.owned import own_beside
+from rtmeter.host import scratch
 from rtmeter.host.root import Root
 from rtmeter.host.threads import Task
 from rtmeter.measure.probe.supervise import OnProgress, Stop
@@ -24,7 +25,7 @@ from rtmeter.measure.programs.looking import LOOK_S, ThreadSeen
 from rtmeter.measure.programs.meeting import Meeting, Started, started_program
 from rtmeter.measure.programs.program import meant_words, started_by
 from rtmeter.model import LOCAL, TARGET, Cell, Doubt, Outcome
-from rtmeter.values import slug
+from rtmeter.values import slug, visible
 
 _ONE_BY_ONE = ("settings", "load", "traffic")
 
@@ -109,7 +110,7 @@ class Together:
         """All of them, once; ``folder`` is for the pages."""
         if self._recorded is None:
             own = ByAttaching(self._cell)
-            rows = self._beside(folder, ".rows-")
+            rows = self._beside(folder, scratch.ROWS)
             told = self.recording.told if self.recording else None
             with self._explained(folder):
                 self._following = {
@@ -132,11 +133,11 @@ class Together:
         """Records all that happens, too, if that is asked."""
         if self.recording is None:
             return nullcontext()
-        return self.recording.into(self._beside(folder, ".trace-"), self._root)
+        return self.recording.into(self._beside(folder, scratch.TRACE), self._root)
 
     def _beside(self, folder: Path, prefix: str) -> Path:
         """A folder beside the cell's, until all cells are stored."""
-        return self._stack.enter_context(own_beside(folder.parent, prefix))
+        return self._stack.enter_context(scratch.own_beside(folder.parent, prefix, _say))
 
     def _over(self) -> bool:
         return all(one.over() for one in self._following.values())
@@ -160,6 +161,11 @@ class _OneOfAll(ByAttaching):
         attached, doubts = self._together.recorded(folder)
         written = self._together.written(self._task)
         return self.measured(attached, self._together.program, self._task, folder, doubts, stop, written)
+
+
+def _say(sentence: str) -> None:
+    with suppress(OSError):  # whoever looks has gone: no reason to end a measurement
+        print(visible(f"rtmeter: {sentence}"), file=sys.stderr)
 
 
 def _nothing() -> None:
