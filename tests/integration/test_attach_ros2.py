@@ -126,19 +126,27 @@ def test_every_callback_is_a_cell_with_the_names_of_its_node_and_its_topic_or_se
     }
 
 
+def assert_stamped(name: str, node: Command, wakes: np.ndarray, frees: np.ndarray, own: np.ndarray) -> None:
+    """Each job has the callback's own stamp. rclpy's executor does what is to be done with an answer when it
+    has turned to all else that was there with it: before it takes the next."""
+    if name == "answered" and node[0] == sys.executable:
+        wakes, frees = wakes[:-1], wakes[1:]
+    inside = own[(own >= wakes[0]) & (own <= frees[-1])]
+    assert len(inside) == len(wakes) > 10
+    assert ((wakes < inside) & (inside < frees)).all()
+
+
 @here
 @pytest.mark.parametrize("name", OWN_NAMES.values())
 def test_each_call_is_a_job_with_the_callbacks_own_stamp_in_it(
-    cells: dict[str, OfCallback], name: str
+    cells: dict[str, OfCallback], node: Command, name: str
 ) -> None:
     cell = cells[name]
     if cell.record.counters["events_lost"]:
         pytest.skip("events were lost: their jobs are unknown")
     served = cell.rows["status"] & 127 == 1
     wakes, frees = cell.rows["wake_ns"][served], cell.rows["free_ns"][served]
-    inside = cell.own[(cell.own >= wakes[0]) & (cell.own <= frees[-1])]
-    assert len(inside) == len(wakes) > 10
-    assert ((wakes < inside) & (inside < frees)).all()
+    assert_stamped(name, node, wakes, frees, cell.own)
     assert (cell.rows["busy_ns"][served] > 0).all()
 
 
@@ -178,11 +186,10 @@ def test_callbacks_of_a_target_are_cells_with_their_nodes_names(
     for cell, record in found.items():
         assert record.adapter_facts["node"] == "/left/arm" and record.hosts == {"target": URL}
         rows = pq.read_table(cell / "samples.parquet").to_pylist()
-        jobs = [(row["wake_ns"], row["free_ns"]) for row in rows if row["status"] == "served"]
-        stamps = [int(ns) for name, ns in own if name == OWN_NAMES[record.adapter_facts["callback"]]]
-        stamps = [ns for ns in stamps if jobs[0][0] <= ns <= jobs[-1][1]]
-        assert len(stamps) == len(jobs) > 10
-        assert all(wake < ns < free for (wake, free), ns in zip(jobs, stamps, strict=True))
+        jobs = np.array([(row["wake_ns"], row["free_ns"]) for row in rows if row["status"] == "served"])
+        called = OWN_NAMES[record.adapter_facts["callback"]]
+        stamps = np.array([int(ns) for name, ns in own if name == called])
+        assert_stamped(called, node, jobs[:, 0], jobs[:, 1], stamps)
 
 
 @here
