@@ -189,28 +189,94 @@ def test_who_was_passed_over_before_a_part_is_so_in_it(tmp_path: Path, in_vain: 
     assert (last.key.who, last.throttled) == ("hog", Throttled.REAL_TIME)
 
 
+BEFORE_THE_LOSS = """
+0 1 sys_in 30 - - - read
+10 1 sys_out 30 - - - read
+20 1 switch 30 0 runnable 120 swapper/1
+50 0 switch 0 20 runnable 120 other
+100 0 switch 20 30 runnable 120 hog
+110 0 lost - - - - - 4
+{between}
+150 0 lost - - - - - 4
+160 0 fault 20 - - - kernel
+170 0 switch 20 10 runnable 19 loop
+200 0 switch 10 30 sleeping 120 hog
+500 1 sys_in 77 - - - read
+1000 0 irq_in 30 - - - local_timer
+1010 0 timer_fired 30 10 - - - 900
+1020 0 waking 30 10 - 19 loop
+1030 0 irq_out 30 - - - local_timer
+1040 0 switch 30 10 runnable 19 loop
+1200 0 sys_in 10 - - - read
+"""
+
+
+@pytest.mark.parametrize(
+    "between",
+    ["120 0 fault 40 - - - kernel\n140 0 switch 40 20 runnable 120 other", "", "120 0 lost - - - - - 1"],
+)
+def test_who_had_been_switched_to_before_a_loss_is_known_to_have_been_there(
+    tmp_path: Path, between: str
+) -> None:
+    trace = read_events(written(tmp_path, BEFORE_THE_LOSS.format(between=between))[0])
+    assert keys(at_every_cut(trace, Release(0, 900, 1060, True)))[0] == Key("unknown")
+
+
+def test_a_name_that_is_told_within_what_was_kept_is_not_known_from_before(tmp_path: Path) -> None:
+    """What was kept of the second release lies within that of the first, and is whole before."""
+    events = """
+0 0 waking 0 20 - 120 old
+10 0 switch 0 20 runnable 120 old
+45 1 sys_in 77 - - - read
+60 0 waking 20 10 - 19 loop
+80 1 waking 0 20 - 120 new
+150 0 switch 20 10 runnable 19 loop
+300 1 sys_in 77 - - - read
+600 1 sys_out 77 - - - read
+"""
+    trace = read_events(written(tmp_path, events)[0])
+    parts = [trace.taken(slice(a, b)) for a, b in ((0, 3), (3, 7), (7, None))]
+    releases = [Release(0, 60, 200, True), Release(1, 160, 200, True)]
+    found = explain_parts(parts, releases, 10, [(50, 500), (100, 250)])
+    assert [key.who for key in keys(found.releases[0].segments)] == ["old", "new", None]
+
+
+def assert_same_in_parts(folder: Path, seed: int, losses: int = 0) -> None:
+    """Of a random script, in which so many further events are lost."""
+    run, dice = Scheduler(seed), random.Random(seed)
+    tid = dice.choice(sorted({thread.tid for thread in run.threads}))
+    first_ns = run.begin_ns + seed % 3 * (run.end_ns - run.begin_ns) // 3
+    left = [row["time_ns"] for row in run.rows if row["event"] == "switch" and row.get("tid") == tid]
+    stamps = [dice.choice([at for at in left if at > first_ns] or [run.end_ns]) - 1 for _ in range(12)]
+    releases = [
+        Release(k, max(stamp - dice.choice((0, 20, 500, 2000)), first_ns), stamp, dice.random() < 0.5)
+        for k, stamp in enumerate(stamps)
+    ]
+    for _ in range(losses):
+        place = dice.randrange(40, len(run.rows))
+        near = run.rows[place]
+        run.rows.insert(place, {"time_ns": near["time_ns"], "cpu": near["cpu"], "event": "lost", "value": 2})
+    with (folder / "events.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, COLUMNS, restval="")
+        writer.writeheader()
+        writer.writerows(run.rows)
+    trace = read_events(folder / "events.csv")
+    whole = explain(trace, releases, tid, paths=True)
+    for size in (len(trace) // 5, 17):
+        parts = [trace.taken(slice(at, at + size)) for at in range(0, len(trace), size)]
+        assert explain_parts(parts, releases, tid, trail_ns=5000) == whole, (seed, size)
+
+
 def test_random_scripts_in_which_interrupts_nest_in_others_of_their_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(scheduler, "IRQS", ("virtio0", "eth0", "eth0", "eth0"))
     monkeypatch.setattr(scheduler, "SOFTIRQS", ("NET_RX", "NET_RX", "SCHED"))
     monkeypatch.setattr(scheduler, "OTHER_CALLS", ("ioctl", "write", "sendmsg"))
-    for seed in (*range(12), 130, 148, 173):
-        run, dice = Scheduler(seed), random.Random(seed)
-        tid = dice.choice(sorted({thread.tid for thread in run.threads}))
-        first_ns = run.begin_ns + seed % 3 * (run.end_ns - run.begin_ns) // 3
-        left = [row["time_ns"] for row in run.rows if row["event"] == "switch" and row.get("tid") == tid]
-        stamps = [dice.choice([at for at in left if at > first_ns] or [run.end_ns]) - 1 for _ in range(12)]
-        releases = [
-            Release(k, max(stamp - dice.choice((0, 20, 500, 2000)), first_ns), stamp, dice.random() < 0.5)
-            for k, stamp in enumerate(stamps)
-        ]
-        with (tmp_path / "events.csv").open("w", newline="") as file:
-            writer = csv.DictWriter(file, COLUMNS, restval="")
-            writer.writeheader()
-            writer.writerows(run.rows)
-        trace = read_events(tmp_path / "events.csv")
-        whole = explain(trace, releases, tid, paths=True)
-        for size in (len(trace) // 5, 7):
-            parts = [trace.taken(slice(at, at + size)) for at in range(0, len(trace), size)]
-            assert explain_parts(parts, releases, tid, trail_ns=5000) == whole, (seed, size)
+    for seed in (*range(8), 130, 148, 173):
+        assert_same_in_parts(tmp_path, seed)
+
+
+def test_random_scripts_that_lose_events_again_and_again(tmp_path: Path) -> None:
+    for seed in (*range(4), 80, 134, 209):
+        assert_same_in_parts(tmp_path, seed, losses=12)

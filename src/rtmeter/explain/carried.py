@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
@@ -56,7 +57,7 @@ def carried(trace: Trace) -> Trace:
             kept.append(rows[last_of(of[rows] << 16 | cpus[rows] & 0xFFFF)])
     faults = np.flatnonzero((events == FAULT) & (np.asarray(trace.name) == trace.place(USER)))
     kept.append(faults[last_of(tids[faults])])
-    rows = np.unique(np.concatenate([*kept, _lost(events, cpus, tids)]))
+    rows = np.unique(np.concatenate([*kept, _lost(events, cpus, tids, targets)]))
     around = [row for cpu in np.unique(cpus).tolist() for row in _around(trace, rows, cpu)]
     return trace.taken(np.union1d(rows, np.array(around, np.int64)))
 
@@ -71,26 +72,59 @@ def _is_over(rows: Ints, ids: Ints, ended: Ints, their_ids: Ints) -> npt.NDArray
     return found
 
 
-def _lost(events: Ints, cpus: Ints, tids: Ints) -> Ints:
+def _lost(events: Ints, cpus: Ints, tids: Ints, targets: Ints) -> Ints:
     """The last ``lost`` of each CPU, and of each thread that was there before or after, with the rows that
     tell so."""
-    kept: dict[tuple[str, int], list[int]] = {}
-    for cpu in np.unique(cpus[events == LOST]).tolist():
-        here = np.flatnonzero((cpus == cpu) & (tids != NOBODY))
-        switches = here[events[here] == SWITCH]
-        for row in np.flatnonzero((cpus == cpu) & (events == LOST)).tolist():
-            place = int(np.searchsorted(here, row))
-            switched = int(np.searchsorted(switches, row))
-            before, after = here[max(place - 1, 0) : place], here[place : place + 1]
-            found = [
-                row,
-                *before.tolist(),
-                *after.tolist(),
-                *switches[max(switched - 1, 0) : switched].tolist(),
-            ]
-            kept["cpu", cpu] = found
-            kept |= {("thread", tid): found for tid in tids[[*before, *after]].tolist()}
-    return np.unique(np.array([row for rows in kept.values() for row in rows], np.int64))
+    losses = [_Losses(cpu, events, cpus, tids) for cpu in np.unique(cpus[events == LOST]).tolist()]
+    last: dict[int, tuple[int, int, int]] = {}
+    for number, of_one in enumerate(losses):
+        for place, row in enumerate(of_one.lost):
+            for tid in of_one.threads(place, tids, targets):
+                last[tid] = max(last.get(tid, (-1, 0, 0)), (row, number, place))
+    needed = {(number, len(of_one.lost) - 1) for number, of_one in enumerate(losses)}
+    needed |= {(number, place) for _, number, place in last.values()}
+    kept = [
+        row
+        for number, of_one in enumerate(losses)
+        for row in of_one.told({p for n, p in needed if n == number})
+    ]
+    return np.unique(np.array(kept, np.int64))
+
+
+class _Losses:
+    """Where a CPU lost events, and what was told of who was there between."""
+
+    def __init__(self, cpu: int, events: Ints, cpus: Ints, tids: Ints) -> None:
+        here = np.flatnonzero(cpus == cpu)
+        self.lost: list[int] = here[events[here] == LOST].tolist()
+        told = here[tids[here] != NOBODY]
+        bounds = np.array([-1, *self.lost, len(cpus)])
+        ends = np.searchsorted(told, bounds)
+        self._told = [told[a:b] for a, b in pairwise(ends.tolist())]
+        self._switches = [rows[events[rows] == SWITCH][-1:].tolist() for rows in self._told]
+
+    def threads(self, place: int, tids: Ints, targets: Ints) -> list[int]:
+        """The ids of who was there before one of them, and after."""
+        before, after = self._told[place], self._told[place + 1]
+        left = targets[self._switches[place]] if self._switches[place] else tids[before[:1]]
+        return [*left.tolist(), *tids[after[:1]].tolist()]
+
+    def told(self, places: set[int]) -> list[int]:
+        """The rows of these, with those that tell who was there; where too little does, with their
+        neighbours."""
+        coming, kept = [*places], set(places)
+        while coming:
+            place = coming.pop()
+            beside = {place - 1} if not self._switches[place] else set()
+            beside |= {place + 1} if not len(self._told[place + 1]) else set()
+            more = (beside - kept) & {*range(len(self.lost))}
+            kept |= more
+            coming += more
+        rows = []
+        for place in kept:
+            rows += [self.lost[place], *self._told[place][-1:].tolist(), *self._told[place + 1][:1].tolist()]
+            rows += self._switches[place]
+        return rows
 
 
 def _around(trace: Trace, kept: Ints, cpu: int) -> Iterator[int]:

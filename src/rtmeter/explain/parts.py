@@ -112,7 +112,7 @@ def _apart(
         if bundle and (place is None or needs[place][0] > max(needs[p][1] for p in bundle)):
             first, last = min(needs[p][0] for p in bundle), max(needs[p][1] for p in bundle)
             rows = slice(int(np.searchsorted(times, first)), int(np.searchsorted(times, last, "right")))
-            names |= _names_in(trace.taken(slice(known, rows.start)), names)
+            names = names | _names_in(trace.taken(slice(known, rows.start)), names)
             known = rows.start
             yield trace.taken(rows), names, bundle
             bundle = []
