@@ -222,6 +222,14 @@ def test_who_had_been_switched_to_before_a_loss_is_known_to_have_been_there(
     assert keys(at_every_cut(trace, Release(0, 900, 1060, True)))[0] == Key("unknown")
 
 
+def test_who_was_there_between_two_losses_is_not_who_was_switched_to_before_them(tmp_path: Path) -> None:
+    events = BEFORE_THE_LOSS.replace("100 0 switch 20 30 runnable 120 hog\n", "")
+    events = events.format(between="120 0 fault 30 - - - kernel")
+    events = events.replace("170 0", "165 0 lost - - - - - 1\n166 0 fault 20 - - - kernel\n170 0")
+    trace = read_events(written(tmp_path, events)[0])
+    assert keys(at_every_cut(trace, Release(0, 900, 1060, True)))[0] == Key("unknown")
+
+
 def test_a_name_that_is_told_within_what_was_kept_is_not_known_from_before(tmp_path: Path) -> None:
     """What was kept of the second release lies within that of the first, and is whole before."""
     events = """

@@ -110,16 +110,12 @@ class _Losses:
         return [*left.tolist(), *tids[after[:1]].tolist()]
 
     def told(self, places: set[int]) -> list[int]:
-        """The rows of these, with those that tell who was there; where too little does, with their
-        neighbours."""
-        coming, kept = [*places], set(places)
-        while coming:
-            place = coming.pop()
-            beside = {place - 1} if not self._switches[place] else set()
-            beside |= {place + 1} if not len(self._told[place + 1]) else set()
-            more = (beside - kept) & {*range(len(self.lost))}
-            kept |= more
-            coming += more
+        """The rows of these, with those that tell who was there; where no switch does since the one before,
+        with that one's, lest an earlier switch does."""
+        kept = set(places)
+        for place in range(len(self.lost) - 1, 0, -1):
+            if place in kept and not self._switches[place]:
+                kept.add(place - 1)
         rows = []
         for place in kept:
             rows += [self.lost[place], *self._told[place][-1:].tolist(), *self._told[place + 1][:1].tolist()]
