@@ -47,7 +47,8 @@ def test_without_it_there_is_none() -> None:
         ("place=same_node,payload=4", "second_topic.payload", "greater than or equal to 8"),
         ("place=same_node,period=0ms", "second_topic.period", "longer than zero"),
         ("place=same_node,period=1", "second_topic.period", "has no unit"),
-        ("place=same_node,rate=1", "second_topic", "choose one of place, payload, period"),
+        ("place=same_node,rate=1", "second_topic", "give the period instead"),
+        ("place=same_node,colour=1", "second_topic", "choose one of place, payload, period"),
     ],
 )
 def test_what_cannot_be_is_refused_by_name(written: str, field: str, words: str) -> None:
