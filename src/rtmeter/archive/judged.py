@@ -19,16 +19,19 @@ _ALIKE = 1e-6  # SciPy's releases differ by less, a changed number by more
 _BOUNDED = f"""
 SELECT list(cell ORDER BY cell), n, misses, design_effect, upper, outcome,
   coalesce(deadline_ns, 1), miss_ratio, confidence, criticality, horizon
-FROM cells WHERE upper IS NOT NULL AND bins IS NOT NULL AND NOT contains(coalesce(refused, ''), '{NOT_TOLD}')
+FROM cells WHERE upper IS NOT NULL AND bins IS NOT NULL AND measurement IS DISTINCT FROM 'own_loop'
+  AND NOT contains(coalesce(refused, ''), '{NOT_TOLD}')
   AND misses BETWEEN 0 AND n AND n > 0 AND design_effect BETWEEN 1 AND 1e300
-  AND confidence > 0 AND confidence < 1 AND (miss_ratio IS NULL OR miss_ratio > 0 AND miss_ratio < 1)
+  AND confidence > 0 AND confidence < 1 AND horizon BETWEEN 1 AND 1e6
+  AND (miss_ratio IS NULL OR miss_ratio > 0 AND miss_ratio < 1)
 GROUP BY ALL
 """
 
 
 def misjudged(connection: duckdb.DuckDBPyConnection) -> Iterator[tuple[str, str]]:
     """The cells with a bound that their misses do not give, or an outcome that the bound does not, and which.
-    What refuses a bound, and a hard deadline's return level, are not in an archive: such are left out."""
+    What refuses a bound, a hard deadline's return level, and what a program's own loop may have missed are
+    not in an archive: such are left out."""
     found = connection.execute(_BOUNDED)
     while part := found.fetchmany(_AT_ONCE):
         for cells, n, misses, effect, upper, outcome, *asked in part:
