@@ -15,6 +15,7 @@ from rtmeter.results.cells import find_cells
 from synthetic import Made, usual, write_cell
 
 BOUND = "has another bound than its misses give"
+NO_BINS = "has a distribution, and says that it has none"
 OUTCOME = "has an outcome that its misses, or its bound, rule out"
 
 
@@ -49,6 +50,7 @@ CHANGED = {
     "criticality = 'hard' WHERE id = 'open'": {"open": OUTCOME},
     "measurement = 'own_loop', upper = upper * 1.1 WHERE id = 'passes'": {},  # by what it may have missed
     "horizon = NULL, upper = upper * 1.1 WHERE id = 'passes'": {},  # nothing to judge by
+    "bins = NULL, upper = upper * 1.1 WHERE id = 'passes'": {"passes": NO_BINS},  # as of a histogram
     "criticality = 'hard' WHERE id = 'clean'": {},  # by its return level
 }
 
