@@ -113,8 +113,7 @@ def kind(meta: dict[str, Any]) -> str:
 
 
 def as_served(name: str, rows: list[Row], meta: dict[str, Any]) -> list[tuple[int, float]]:
-    every = name in ("accepted", "first_feedback")  # these came before the goal was lost
-    pairs = [(row["k"], quantity(name, row, meta)) for row in rows if every or row["status"] == "served"]
+    pairs = [(row["k"], quantity(name, row, meta)) for row in rows if row["status"] == "served"]
     return [(k, value) for k, value in pairs if value is not None]
 
 

@@ -137,14 +137,14 @@ def _exchange(made: Made, row: Row, start: int, delays: list[int | None]) -> int
         row["start_ns"] = start
         names = ["request_sent_ns", "request_received_ns", "response_sent_ns", "response_received_ns"]
     row[names[0]] = start
-    if there is not None and made.measurement == "request":
-        row |= {"accepted_ns": start + there, "first_feedback_ns": start + there + 200}
     if there is not None:
         row[names[1]], row[names[2]] = start + there, start + there + 400
     if there is None or back is None:
         row["status"] = LOST
         return start + made.loss_timeout_ns
     row[names[3]] = start + there + 400 + back
+    if made.measurement == "request":
+        row |= {"accepted_ns": start + there, "first_feedback_ns": start + there + 200}
     return row[names[3]]
 
 

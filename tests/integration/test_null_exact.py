@@ -41,16 +41,6 @@ def assert_same_rows(reader: LogReader, wanted: list[Row]) -> None:
     assert k == len(wanted)
 
 
-def put_how_far_lost_goals_came(reader: LogReader, rows: list[Row]) -> None:
-    """Into the rows, as the log has it: not defined, but counted all the same."""
-    log = [chunk for chunk in chunks_of(reader) if chunk.keys() >= {*ON_THE_WAY}]
-    for name in ON_THE_WAY if log else ():
-        stamps = (stamp for chunk in log for stamp in chunk[name].tolist())
-        for row, stamp in zip(rows, stamps, strict=True):
-            if row["status"] == "lost" and stamp != ABSENT:
-                row[name] = stamp
-
-
 def prove(folder: Path, kind: str, seed: int, samples: int) -> None:
     rng = random.Random(f"{kind} {seed}")
     config, script = random_run(kind, rng, samples)
@@ -62,7 +52,6 @@ def prove_run(folder: Path, config: dict[str, Any], script: Script, deadline: in
     reader = run_probe(folder, config, script)
     rows, counters = simulate(config, script, anchor_of(config, reader))
     assert_same_rows(reader, report(config, rows))
-    put_how_far_lost_goals_came(reader, rows)
     if config["measurement"] in ("roundtrip", "request"):
         assert {name: reader.meta["counters"][name] for name in counters} == counters
     if config["measurement"] in ("roundtrip", "request", "cycle"):

@@ -26,15 +26,13 @@ Chunks = Callable[[], Iterable[Columns]]
 @dataclass(frozen=True, slots=True)
 class Quantity:
     """A signed sum of columns, nanoseconds: those in ``plus`` less those in ``minus``, plus ``timeouts``
-    times the one-shot timeout. ``per_release``: whether every release counts in a view of its own;
-    ``on_the_way``: what came of it counts as served, whatever became of the release afterwards."""
+    times the one-shot timeout. ``per_release``: whether every release counts in a view of its own."""
 
     name: str
     plus: tuple[str, ...]
     minus: tuple[str, ...]
     timeouts: int = 0
     per_release: bool = False
-    on_the_way: bool = False
 
     @property
     def columns(self) -> tuple[str, ...]:
@@ -62,8 +60,8 @@ _DISPATCH = Quantity("dispatch", ("callback_ns",), ("reported_actual_ns",))
 _MATCHED = Quantity("time_to_matched", ("matched_ns",), ("started_ns",), per_release=True)
 
 _OF_ACTIONS = (
-    Quantity("accepted", ("accepted_ns",), ("release_ns",), on_the_way=True),
-    Quantity("first_feedback", ("first_feedback_ns",), ("release_ns",), on_the_way=True),
+    Quantity("accepted", ("accepted_ns",), ("release_ns",)),
+    Quantity("first_feedback", ("first_feedback_ns",), ("release_ns",)),
     Quantity("result", ("received_ns",), ("release_ns",)),
 )
 

@@ -33,8 +33,7 @@ class Block:
 
 
 def as_served(meta: Mapping[str, Any], quantity: Quantity, chunks: Iterable[Columns]) -> Iterator[Block]:
-    """The releases that were served and have every column of the quantity; of one that is told on the way,
-    all that have them."""
+    """The releases that were served and have every column of the quantity."""
     for rows in _measured(chunks):
         yield _present(_served(meta, quantity, rows))
 
@@ -131,9 +130,9 @@ def _only(names: Iterable[str], rows: Columns) -> Columns:
 def _served(meta: Mapping[str, Any], quantity: Quantity, rows: Columns) -> Block:
     outcome = outcomes(rows["status"])
     if not all_served(outcome):
-        if not quantity.on_the_way:
-            rows = _select(_only({"k", *quantity.columns}, rows), outcome == SERVED)
-        outcome = np.broadcast_to(np.int64(SERVED), len(rows["k"]))
+        served = outcome == SERVED
+        rows = _select(_only({"k", *quantity.columns}, rows), served)
+        outcome = outcome[served]
     return Block(rows["k"], quantity.of(rows, timeout_ns(meta)), outcome)
 
 
