@@ -80,3 +80,10 @@ def test_numbers_that_cannot_be_are_no_verdict(
     assert cli.invoke(["archive", "merge", str(judged)]) == 1
     assert "cells with numbers that cannot be" in capsys.readouterr().err
     assert [flaw.kind for flaw in check(archive_at(judged))[1]]  # as it says, they are named
+
+
+def test_the_page_of_a_fleet_stands_where_a_time_was_lost(judged: Path, tmp_path: Path) -> None:
+    written(archive_at(judged), "UPDATE cells SET measured = NULL")
+    assert cli.invoke(["site", "--archive", str(judged), "-o", str(tmp_path / "site")]) == 0
+    assert "<td>–</td>" in (tmp_path / "site" / "index.html").read_text()
+    assert any("another time" in flaw.message for flaw in check(archive_at(judged))[1])
