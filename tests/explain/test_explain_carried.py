@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import random
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
 import scheduler
-from scheduler import Scheduler
+from drawn import drawn
 from scripts import written
-from simulated import COLUMNS
 
 from rtmeter.explain.causes import Release, explain
 from rtmeter.explain.events import Trace
@@ -92,6 +89,16 @@ def test_a_timer_that_fired_in_an_interrupt_that_is_over_ends_no_later_sleep(tmp
     assert keys(at_every_cut(trace, Release(0, 500, 1060, True)))[0] == Key("blocked", "[worker]")
 
 
+FIRES_LATE = """
+1000 0 irq_in 30 - - - local_timer
+1010 0 timer_fired 30 10 - - - 900
+1020 0 waking 30 10 - 19 loop
+1030 0 irq_out 30 - - - local_timer
+1040 0 switch 30 10 runnable 19 loop
+1200 0 sys_in 10 - - - read
+"""
+"""The timer of the loop's thread, within 30."""
+
 LOST_TWICE = """
 0 0 switch 0 10 runnable 19 loop
 10 1 sys_in 30 - - - read
@@ -107,12 +114,6 @@ LOST_TWICE = """
 160 0 irq_in 40 - - - eth0
 170 0 irq_out 40 - - - eth0
 180 0 switch 40 30 runnable 120 hog
-1000 0 irq_in 30 - - - local_timer
-1010 0 timer_fired 30 10 - - - 900
-1020 0 waking 30 10 - 19 loop
-1030 0 irq_out 30 - - - local_timer
-1040 0 switch 30 10 runnable 19 loop
-1200 0 sys_in 10 - - - read
 """
 
 
@@ -120,7 +121,7 @@ LOST_TWICE = """
 def test_who_was_there_when_events_were_lost_is_not_forgotten_by_the_next_loss(
     tmp_path: Path, fault: str, said: str
 ) -> None:
-    trace = read_events(written(tmp_path, LOST_TWICE.format(fault=fault))[0])
+    trace = read_events(written(tmp_path, LOST_TWICE.format(fault=fault) + FIRES_LATE)[0])
     assert keys(at_every_cut(trace, Release(0, 900, 1060, True)))[0] == Key(said)
 
 
@@ -202,12 +203,6 @@ BEFORE_THE_LOSS = """
 170 0 switch 20 10 runnable 19 loop
 200 0 switch 10 30 sleeping 120 hog
 500 1 sys_in 77 - - - read
-1000 0 irq_in 30 - - - local_timer
-1010 0 timer_fired 30 10 - - - 900
-1020 0 waking 30 10 - 19 loop
-1030 0 irq_out 30 - - - local_timer
-1040 0 switch 30 10 runnable 19 loop
-1200 0 sys_in 10 - - - read
 """
 
 
@@ -218,13 +213,13 @@ BEFORE_THE_LOSS = """
 def test_who_had_been_switched_to_before_a_loss_is_known_to_have_been_there(
     tmp_path: Path, between: str
 ) -> None:
-    trace = read_events(written(tmp_path, BEFORE_THE_LOSS.format(between=between))[0])
+    trace = read_events(written(tmp_path, BEFORE_THE_LOSS.format(between=between) + FIRES_LATE)[0])
     assert keys(at_every_cut(trace, Release(0, 900, 1060, True)))[0] == Key("unknown")
 
 
 def test_who_was_there_between_two_losses_is_not_who_was_switched_to_before_them(tmp_path: Path) -> None:
     events = BEFORE_THE_LOSS.replace("100 0 switch 20 30 runnable 120 hog\n", "")
-    events = events.format(between="120 0 fault 30 - - - kernel")
+    events = events.format(between="120 0 fault 30 - - - kernel") + FIRES_LATE
     events = events.replace("170 0", "165 0 lost - - - - - 1\n166 0 fault 20 - - - kernel\n170 0")
     trace = read_events(written(tmp_path, events)[0])
     assert keys(at_every_cut(trace, Release(0, 900, 1060, True)))[0] == Key("unknown")
@@ -250,25 +245,7 @@ def test_a_name_that_is_told_within_what_was_kept_is_not_known_from_before(tmp_p
 
 
 def assert_same_in_parts(folder: Path, seed: int, losses: int = 0) -> None:
-    """Of a random script, in which so many further events are lost."""
-    run, dice = Scheduler(seed), random.Random(seed)
-    tid = dice.choice(sorted({thread.tid for thread in run.threads}))
-    first_ns = run.begin_ns + seed % 3 * (run.end_ns - run.begin_ns) // 3
-    left = [row["time_ns"] for row in run.rows if row["event"] == "switch" and row.get("tid") == tid]
-    stamps = [dice.choice([at for at in left if at > first_ns] or [run.end_ns]) - 1 for _ in range(12)]
-    releases = [
-        Release(k, max(stamp - dice.choice((0, 20, 500, 2000)), first_ns), stamp, dice.random() < 0.5)
-        for k, stamp in enumerate(stamps)
-    ]
-    for _ in range(losses):
-        place = dice.randrange(40, len(run.rows))
-        near = run.rows[place]
-        run.rows.insert(place, {"time_ns": near["time_ns"], "cpu": near["cpu"], "event": "lost", "value": 2})
-    with (folder / "events.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, restval="")
-        writer.writeheader()
-        writer.writerows(run.rows)
-    trace = read_events(folder / "events.csv")
+    trace, releases, tid = drawn(folder, seed, losses)
     whole = explain(trace, releases, tid, paths=True)
     for size in (len(trace) // 5, 17):
         parts = [trace.taken(slice(at, at + size)) for at in range(0, len(trace), size)]

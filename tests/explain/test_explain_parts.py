@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import csv
-import random
 from pathlib import Path
 
-from scheduler import Scheduler
-from simulated import COLUMNS
+from drawn import drawn
 
 from rtmeter.explain.causes import Release, explain
 from rtmeter.explain.events import (
@@ -28,27 +25,12 @@ from rtmeter.explain.events import (
 )
 from rtmeter.explain.events import RUNNABLE as LEFT
 from rtmeter.explain.parts import explain_parts
-from rtmeter.explain.scripted import read_events
 from rtmeter.explain.segments import UNKNOWN, Key
 
 
 def test_random_scripts_in_parts(tmp_path: Path) -> None:
     for seed in (*range(60), 196, 491):  # in the last two, events are lost before
-        run, dice = Scheduler(seed), random.Random(seed)
-        tid = dice.choice(sorted({thread.tid for thread in run.threads}))
-        # what comes before the first release is in parts that are gone
-        first_ns = run.begin_ns + seed % 3 * (run.end_ns - run.begin_ns) // 3
-        ends = [row["time_ns"] for row in run.rows if row["event"] == "switch" and row.get("tid") == tid]
-        stamps = [dice.choice([at for at in ends if at > first_ns] or [run.end_ns]) - 1 for _ in range(12)]
-        releases = [
-            Release(k, max(stamp - dice.choice((0, 20, 500, 2000)), first_ns), stamp, dice.random() < 0.5)
-            for k, stamp in enumerate(stamps)
-        ]
-        with (tmp_path / "events.csv").open("w", newline="") as file:
-            writer = csv.DictWriter(file, COLUMNS, restval="")
-            writer.writeheader()
-            writer.writerows(run.rows)
-        trace = read_events(tmp_path / "events.csv")
+        trace, releases, tid = drawn(tmp_path, seed)
         size = max(len(trace) // 5, 1)
         parts = [trace.taken(slice(at, at + size)) for at in range(0, len(trace), size)]
         assert explain_parts(parts, releases, tid, trail_ns=5000) == explain(trace, releases, tid, paths=True)

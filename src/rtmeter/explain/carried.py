@@ -58,7 +58,8 @@ def carried(trace: Trace) -> Trace:
     faults = np.flatnonzero((events == FAULT) & (np.asarray(trace.name) == trace.place(USER)))
     kept.append(faults[last_of(tids[faults])])
     rows = np.unique(np.concatenate([*kept, _lost(events, cpus, tids, targets)]))
-    around = [row for cpu in np.unique(cpus).tolist() for row in _around(trace, rows, cpu)]
+    telling = telling_of_senders(trace)
+    around = [row for cpu in np.unique(cpus).tolist() for row in _around(trace, rows, cpu, telling)]
     return trace.taken(np.union1d(rows, np.array(around, np.int64)))
 
 
@@ -123,9 +124,9 @@ class _Losses:
         return rows
 
 
-def _around(trace: Trace, kept: Ints, cpu: int) -> Iterator[int]:
+def _around(trace: Trace, kept: Ints, cpu: int, telling: npt.NDArray[np.bool_]) -> Iterator[int]:
     """Of a CPU, since it last lost events: what goes on, what the kept rows begin or a kept firing of a timer
-    came in, and what tells of senders."""
+    came in, and what tells of senders, of rows that are ``telling``."""
     events, cpus, tids = (np.asarray(column) for column in (trace.event, trace.cpu, trace.tid))
     lost = np.flatnonzero((cpus == cpu) & (events == LOST))
     here = np.flatnonzero(cpus == cpu)
@@ -141,7 +142,7 @@ def _around(trace: Trace, kept: Ints, cpu: int) -> Iterator[int]:
         for row in (*begin, *nested.innermost_at(fired).tolist()):
             if row != NOT_INSIDE:
                 yield from nested.both_ends(row)
-    yield from _of_senders(trace, here[telling_of_senders(trace)[here]], irqs)
+    yield from _of_senders(trace, here[telling[here]], irqs)
 
 
 def _of_senders(trace: Trace, rows: Ints, irqs: Nested) -> Iterator[int]:
