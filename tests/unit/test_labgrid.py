@@ -86,3 +86,10 @@ def test_one_that_may_have_been_acquired_too_late_is_told_with_how_to_release_it
     assert (caught.value.field, caught.value.value) == ("place", "shelf")
     assert client.left == {"acquire": True}  # not released: it may have been this user's before
     assert RELEASE in LEFT
+
+
+def test_without_the_client_nothing_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shutil.which", lambda name: None)
+    with pytest.raises(RtmeterError, match="needs the program labgrid-client"):
+        held(monkeypatch, Client())
+    assert RELEASE not in LEFT

@@ -24,9 +24,9 @@ _OURS_ALREADY = re.compile(r"you have already acquired (this place|place \S+)\.(
 def acquired(place: str, say: Callable[[str], None]) -> Iterator[None]:
     """Holds the place while the block runs; one that this user on this machine held before stays held. One
     that cannot be given back is said. Raises RtmeterError if it cannot be had."""
-    release = f"{PROGRAM} -p {place} release"
+    program, release = _program(place), f"{PROGRAM} -p {place} release"
     LEFT[release] = None  # what does not answer in time may acquire it all the same
-    code, said = _client(place, "acquire")
+    code, said = _client(program, place, "acquire")
     if code != 0:
         del LEFT[release]
     before = code != 0 and _OURS_ALREADY.search(said) is not None
@@ -38,7 +38,7 @@ def acquired(place: str, say: Callable[[str], None]) -> Iterator[None]:
     finally:
         if not before:
             try:
-                code, said = _client(place, "release")
+                code, said = _client(program, place, "release")
             except RtmeterError as error:
                 code, said = 1, str(error)
             if code == 0:
@@ -47,14 +47,18 @@ def acquired(place: str, say: Callable[[str], None]) -> Iterator[None]:
                 say(f"its place {place} is not released: {_last_line(said)}")
 
 
-def _client(place: str, verb: str) -> tuple[int, str]:
+def _program(place: str) -> str:
     path = shutil.which(PROGRAM)
     if path is None:
         raise _error(place, f"needs the program {PROGRAM}", "pip install labgrid, or leave out the place")
     require_trusted(Path(path), field="place", value=place, verb="run")
+    return path
+
+
+def _client(program: str, place: str, verb: str) -> tuple[int, str]:
     try:
         pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT}
-        done = run_within(_LIMIT_S, [path, "-p", place, verb], **pipes)
+        done = run_within(_LIMIT_S, [program, "-p", place, verb], **pipes)
     except OSError as error:
         raise _error(place, f"cannot be run: {error.strerror}", "see that it is whole") from None
     except subprocess.TimeoutExpired:
